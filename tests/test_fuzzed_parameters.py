@@ -108,7 +108,6 @@ ONE_NUMBER = [
         "check_order",
         "check_probability",
         "check_at_least_one",
-        "check_share",
         "check_count",
     )
 ]

@@ -34,7 +34,7 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.covariance import PrivateCovariance
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.releases import STEPS, of_each_record
+from skpuffer.kernel.releases import STEPS
 from skpuffer.kernel.run import (
     CHOSEN_ON_GRID,
     NO_ROOM,
@@ -66,7 +66,7 @@ from skpuffer.summary import (
 )
 from skpuffer.summary._cells import Bins, Grouped, Levels, Signs
 from skpuffer.summary._count_tree import CountTree
-from skpuffer.summary._gaps import Ones, Stacked
+from skpuffer.summary._gaps import Ones, Stacked, of_each_record
 from skpuffer.summary._mean import Moments
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen

@@ -17,8 +17,8 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
     check_real,
-    check_share,
 )
+from skpuffer.utils._checks import check_share
 
 #: Below this the divergence is computed from what cancels; Pinsker's bound is used.
 _LEAST_BUDGET = 1e-12

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import (
@@ -27,7 +26,6 @@ from skpuffer.kernel.numbers import (
 from skpuffer.kernel.queries import Sensitivity
 from skpuffer.kernel.releases import PublicContext, Release
 from skpuffer.kernel.sampling import (
-    FullBatchSampling,
     PoissonSampling,
     SamplingScheme,
     sampling_scheme,
@@ -629,15 +627,3 @@ class GradientRelease(Release):
             add_remove={self.clip_order: self.total_clip_norm},
             relabel=None if relabel is None else {2: relabel(self.clip_norm)},
         )
-
-    def pair_costs(
-        self, X: ArrayLike, y: ArrayLike | None, norm: float
-    ) -> Floats | None:
-        """Return how far a sum moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
-        # of a batch that is drawn the records' own chance is worth more
-        if self.record is None or norm != 2:
-            return None
-        if type(self.sampling) is not FullBatchSampling:
-            return None
-        costs: Floats = self.record.pair_costs(X, y, self)
-        return np.minimum(costs / (2 * self.total_clip_norm), 1.0)

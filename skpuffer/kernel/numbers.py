@@ -39,7 +39,6 @@ __all__ = [
     "check_positive",
     "check_probability",
     "check_real",
-    "check_share",
     "floats",
     "largest_argument",
     "lengths_of",
@@ -238,15 +237,6 @@ def check_at_least_one(**named: object) -> float:
     value = check_real(**named)
     if value < 1:
         raise value_error("parameter.below_one", name=name, raw=raw)
-    return value
-
-
-def check_share(**named: object) -> float:
-    """Return the one named value as a float in [0, 1)."""
-    name, raw = _one(named)
-    value = check_real(**named)
-    if not 0 <= value < 1:
-        raise value_error("parameter.share_out_of_range", name=name, raw=raw)
     return value
 
 

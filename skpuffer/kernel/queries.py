@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import pdist, squareform
 
 from skpuffer.exceptions import Statement, reason_of, type_error, value_error
 from skpuffer.kernel.numbers import (
@@ -39,7 +38,6 @@ __all__ = [
     "Sensitivity",
     "Stage",
     "convert_norm",
-    "grouped_sensitivity",
     "stacked_sensitivity",
 ]
 
@@ -49,9 +47,6 @@ __all__ = [
 
 # Entries of contributions held at once while they are summed.
 _BLOCK = 2**22
-
-# What rounding may take off a distance.
-_DIGITS = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -262,28 +257,6 @@ class QueryRelease(Release):
         if self.slack == 0:
             return 0.0
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)
-
-    def pair_costs(
-        self, X: ArrayLike, y: ArrayLike | None, norm: float
-    ) -> Floats | None:
-        """Return how far it moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
-        most = self.record_move(math.inf, norm, "replace") + self.total_slack(norm)
-        if self.contribution is None or not self.moves_with_contributions:
-            return None
-        if not 0 < most < math.inf:
-            return None
-        if y is None and getattr(self.contribution, "needs_target", False):
-            return None
-        points = np.asarray(self.contribution(X, y), dtype=float)
-        lengths = pdist(points, "minkowski", p=self.shift_norm(norm))
-        if self.is_sum:
-            moves = np.minimum(abs(self.factor) * lengths, most)
-        else:
-            moves = np.array([self.record_move(v, norm, "replace") for v in lengths])
-            # nothing of a record is read but its contribution
-            moves = np.where(lengths == 0, 0.0, moves + self.total_slack(norm))
-        costs: Floats = squareform(np.minimum(moves / most * (1 + _DIGITS), 1.0))
-        return costs
 
 
 def _sum_in_blocks(
@@ -893,35 +866,3 @@ def _stacked_side_by_side(blocks: list[dict[float, float]]) -> dict[float, float
         norm: float(np.linalg.norm([held[norm] for held in blocks], norm))
         for norm in NORMS
     }
-
-
-def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
-    """Sensitivity of a block that stands in the one cell, of several, of its record.
-
-    Disjoint cells compose in parallel: a record alone fills one block, so adding one
-    moves no more than one cell's block. A replaced record may leave one cell for
-    another, which moves both.
-
-    Parameters
-    ----------
-    block : Sensitivity
-        Sensitivity of the block within one cell.
-
-    Returns
-    -------
-    Sensitivity
-
-    References
-    ----------
-    McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
-    """
-    # a record that changes its cell leaves one block and joins another: two moves, side
-    # by side, each as of a record that is removed or added
-    within, across = (
-        block.replace or {},
-        _stacked_side_by_side([block.add_remove] * 2),
-    )
-    return Sensitivity(
-        add_remove=dict(block.add_remove),
-        replace={norm: max(within[norm], across[norm]) for norm in NORMS},
-    )

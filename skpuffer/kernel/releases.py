@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import Floats, check_count
@@ -23,7 +22,6 @@ __all__ = [
     "Release",
     "SelectionRelease",
     "TableElsewhere",
-    "of_each_record",
 ]
 
 
@@ -55,30 +53,6 @@ class Contribution(Protocol):
 
     def from_parts(self, sums: Floats, counts: Floats) -> Floats:
         """Return the sums of contributions, given those of parts and the counts."""
-
-
-def of_each_record(contribution: Contribution, X: ArrayLike) -> Floats:
-    """Return the contributions of the records of an array, from their parts.
-
-    Parameters
-    ----------
-    contribution : object
-        With the methods `parts` and `from_parts`: see :class:`TableElsewhere`.
-    X : array-like of shape (n, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n, dim)
-    """
-    X = np.asarray(X)
-    # what overflows is far outside of all bounds, and clipped to them
-    with np.errstate(over="ignore"):
-        parts = contribution.parts(list(X.T))
-    # a record is a sum of one
-    values = [np.asarray(part.values) for part in parts]
-    alone = np.reshape(values, (len(parts), len(X))).T.astype(float)
-    sums: Floats = contribution.from_parts(alone, np.ones((len(X), 1)))
-    return sums
 
 
 class TableElsewhere(ABC):
@@ -280,27 +254,6 @@ class Release:
             choice, which is no number with noise.
         """
         return np.atleast_1d(noise.std(getattr(self, "dim", None)))
-
-    def pair_costs(
-        self, X: ArrayLike, y: ArrayLike | None, norm: float
-    ) -> Floats | None:
-        """Return how far it moves when a record becomes another of some records.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-            Public records, as the release reads them.
-        y : ndarray of shape (n,) or None
-            Their targets; None if nothing is known of them.
-        norm : float
-
-        Returns
-        -------
-        ndarray of shape (n, n) or None
-            As shares of how far any record moves it, whatever has been released before;
-            None if no more is known than that.
-        """
-        return None
 
 
 class RangedScores(Protocol):

@@ -114,22 +114,6 @@ class SamplingScheme(ABC):
             )
         return size
 
-    def usual_batch_size(self, n_records: int, asked: int | None) -> int | None:
-        """Return the size for a table that whoever asked may not know the size of.
-
-        Parameters
-        ----------
-        n_records : int
-        asked : int or None
-
-        Returns
-        -------
-        int or None
-            What :meth:`batch_size` takes: a tenth of the records where none is asked
-            for, and no more than there are.
-        """
-        return min(n_records, asked or max(1, n_records // 10))
-
     def steps_per_epoch(self, n_records: int, batch_size: int) -> int:
         """Steps that visit as many records as there are, rounded up."""
         return math.ceil(n_records / batch_size)
@@ -209,10 +193,6 @@ class FullBatchSampling(SamplingScheme):
                 "sampling.full_batch_size_wrong", n_records=n_records, asked=asked
             )
         return int(n_records)
-
-    def usual_batch_size(self, n_records: int, asked: int | None) -> int | None:
-        """Return None: all records, whatever is asked for."""
-        return None
 
     def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
@@ -373,10 +353,6 @@ class WithReplacementSampling(SamplingScheme):
         """Return the number of draws, which the table does not bound."""
         # so many that no table forbids them
         return super().batch_size(math.inf, asked)
-
-    def usual_batch_size(self, n_records: int, asked: int | None) -> int | None:
-        """Return the number of draws: a tenth of the records if none is asked for."""
-        return asked or super().usual_batch_size(n_records, None)
 
     def rate(self, n_records: int, batch_size: int) -> float:
         """Probability that a record is in a step's batch, once or more often."""

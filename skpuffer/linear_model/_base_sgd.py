@@ -25,7 +25,12 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.numbers import check_count, check_positive
-from skpuffer.kernel.sampling import FullBatchSampling, sampling_scheme
+from skpuffer.kernel.sampling import (
+    FullBatchSampling,
+    SamplingScheme,
+    WithReplacementSampling,
+    sampling_scheme,
+)
 from skpuffer.privacy import Certificate, compose
 from skpuffer.releases import GradientRelease, Optimiser, PublicContext, QueryRelease
 from skpuffer.scenarios import Adjacency, RecordScenario
@@ -456,7 +461,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             n_records=context.n_records,
             n_steps=1,
             # public: it follows from the number of records alone
-            batch_size=scheme.usual_batch_size(context.n_records, run.batch_size),
+            batch_size=usual_batch_size(scheme, context.n_records, run.batch_size),
             sampling=scheme,
             dim=None,
             record=record,
@@ -992,3 +997,26 @@ def checked_array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
             given_shape=array.shape,
         )
     return array
+
+
+def usual_batch_size(
+    scheme: SamplingScheme, n_records: int, asked: int | None
+) -> int | None:
+    """Return the batch size for a table whose size the caller may not know.
+
+    Parameters
+    ----------
+    scheme : SamplingScheme
+    n_records : int
+    asked : int or None
+
+    Returns
+    -------
+    int or None
+        The size asked for, or a tenth of the records. At most all of them, except for
+        draws with replacement. None for full batches.
+    """
+    if isinstance(scheme, FullBatchSampling):
+        return None
+    size = asked or max(1, n_records // 10)
+    return size if isinstance(scheme, WithReplacementSampling) else min(n_records, size)

@@ -15,9 +15,10 @@ from skpuffer._template._raw_tables import check_records
 from skpuffer._template._reading import class_indices, declared_classes, without_secret
 from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.queries import NORMS, grouped_sensitivity
+from skpuffer.kernel.queries import NORMS
 from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.releases import Sensitivity
+from skpuffer.summary._cells import grouped_sensitivity
 from skpuffer.summary._mean import relation_of, weighting_in
 from skpuffer.summary._weighted import weighted
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, scenario_error
-from skpuffer.kernel.facts import Adjacency, Fact, MaxInfluence
+from skpuffer.kernel.facts import Adjacency, Fact
 from skpuffer.kernel.numbers import (
     Booleans,
     Floats,
@@ -30,6 +30,7 @@ from ._base import (
     offers,
     stated,
 )
+from ._facts import MaxInfluence
 from ._quilts._base import ListedQuilts
 
 __all__ = ["BayesianNetworkScenario"]

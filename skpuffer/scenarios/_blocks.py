@@ -15,9 +15,7 @@ from skpuffer.exceptions import Statement, scenario_error, type_error
 from skpuffer.kernel.facts import (
     Adjacency,
     Fact,
-    MaxInfluence,
     OutputDistributions,
-    RecordBelief,
     arbitrary_coupling,
 )
 from skpuffer.kernel.numbers import Floats, Indices, check_count
@@ -25,6 +23,7 @@ from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
 from skpuffer.utils._reading import refuse_mask
 
 from ._base import AnyRelease, BoundScenario, RecordScenario, Rows, Scenario, offers
+from ._facts import MaxInfluence, RecordBelief
 
 
 class BlocksScenario(Scenario):

@@ -14,7 +14,7 @@ from scipy.special import entr
 
 from skpuffer.distributions._distributions import Discrete, Distribution
 from skpuffer.exceptions import Statement, scenario_error
-from skpuffer.kernel.facts import Adjacency, Fact, OutputDistributions, OutputSamples
+from skpuffer.kernel.facts import Adjacency, Fact, OutputDistributions
 from skpuffer.kernel.numbers import Floats, Indices, check_option
 from skpuffer.kernel.releases import Release
 from skpuffer.releases import PublicContext, QueryRelease
@@ -31,6 +31,7 @@ from ._base import (
     protected_records,
     stated,
 )
+from ._facts import OutputSamples
 from ._priors._tables import bound_arrays
 
 #: Numbers in all tables together, and tables a query is run on one by one.

@@ -20,10 +20,10 @@ from skpuffer.kernel.numbers import (
     check_count,
     check_option,
     check_real,
-    check_share,
 )
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.schema._cells import cell_key
+from skpuffer.utils._checks import check_share
 from skpuffer.utils._reading import cells_of, is_frame, row_count
 
 from ._base import (

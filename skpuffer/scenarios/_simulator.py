@@ -9,12 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.distributions._distributions import Samples, cached_distribution_distance
 from skpuffer.exceptions import ScenarioError, Statement, scenario_error
-from skpuffer.kernel.facts import (
-    CoupledSamples,
-    Fact,
-    OutputDistributions,
-    OutputSamples,
-)
+from skpuffer.kernel.facts import CoupledSamples, Fact, OutputDistributions
 from skpuffer.kernel.numbers import Floats, check_count, check_option, check_probability
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.utils._checks import check_jobs
@@ -29,6 +24,7 @@ from ._base import (
     offers,
     resolve_pairs,
 )
+from ._facts import OutputSamples
 from ._priors._tables import bound_arrays
 
 

@@ -12,10 +12,11 @@ import narwhals as nw
 import numpy as np
 
 from skpuffer.exceptions import Statement, value_error
-from skpuffer.kernel.queries import grouped_sensitivity, stacked_sensitivity
-from skpuffer.kernel.releases import Part, of_each_record
+from skpuffer.kernel.queries import NORMS, stacked_sensitivity
+from skpuffer.kernel.releases import Part
 from skpuffer.releases import Sensitivity
 
+from ._gaps import of_each_record
 from ._mean import row_blocks
 
 if TYPE_CHECKING:
@@ -511,3 +512,33 @@ class Grouped:
         across = stepwise(gaps, self.positions, self.sensitivity, norm)
         moves: Floats = np.maximum(across, self.block.move(gaps, norm))
         return moves
+
+
+def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
+    """Sensitivity of a block that stands in the one cell, of several, of its record.
+
+    Disjoint cells compose in parallel: a record alone fills one block, so adding one
+    moves no more than one cell's block. A replaced record may leave one cell for
+    another, which moves both.
+
+    Parameters
+    ----------
+    block : Sensitivity
+        Sensitivity of the block within one cell.
+
+    Returns
+    -------
+    Sensitivity
+
+    References
+    ----------
+    McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
+    """
+    # a record that changes its cell leaves one block and joins another: two moves, side
+    # by side, each as of a record that is removed or added
+    within = block.replace or {}
+    across = stacked_sensitivity([block, block]).add_remove
+    return Sensitivity(
+        add_remove=dict(block.add_remove),
+        replace={norm: max(within[norm], across[norm]) for norm in NORMS},
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from skpuffer.kernel.queries import NORMS, stacked_sensitivity
-from skpuffer.kernel.releases import Part, of_each_record
+from skpuffer.kernel.releases import Contribution, Part
 from skpuffer.releases import Sensitivity
 
 from ._private_statistic import usable_counts
@@ -487,3 +487,27 @@ class MomentsWithGaps(Stacked):
         if order == 1:
             return ReadMoments(found[0], None, spread[0], None, below, origin)
         return ReadMoments(found[0], found[1], spread[0], spread[1], below, origin)
+
+
+def of_each_record(contribution: Contribution, X: ArrayLike) -> Floats:
+    """Return the contributions of the records of an array, from their parts.
+
+    Parameters
+    ----------
+    contribution : object
+        With the methods `parts` and `from_parts`: see :class:`TableElsewhere`.
+    X : array-like of shape (n, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n, dim)
+    """
+    X = np.asarray(X)
+    # what overflows is far outside of all bounds, and clipped to them
+    with np.errstate(over="ignore"):
+        parts = contribution.parts(list(X.T))
+    # a record is a sum of one
+    values = [np.asarray(part.values) for part in parts]
+    alone = np.reshape(values, (len(parts), len(X))).T.astype(float)
+    sums: Floats = contribution.from_parts(alone, np.ones((len(X), 1)))
+    return sums

@@ -22,7 +22,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.numbers import check_option
 from skpuffer.kernel.queries import stacked_sensitivity
-from skpuffer.kernel.releases import Part, of_each_record
+from skpuffer.kernel.releases import Part
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
@@ -36,6 +36,7 @@ from ._gaps import (
     Stacked,
     count_weight,
     gap_weight,
+    of_each_record,
     ratio_interval,
 )
 from ._weighted import weighted

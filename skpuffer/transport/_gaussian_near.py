@@ -15,10 +15,9 @@ from skpuffer.kernel.numbers import (
     check_at_least_one,
     check_option,
     check_real,
-    check_share,
     lengths_of,
 )
-from skpuffer.utils._checks import check_covariance
+from skpuffer.utils._checks import check_covariance, check_share
 
 # Two covariances are one when their entries agree to this fraction of the standard
 # deviations involved: room for the round-off of conditioning, and for nothing else,

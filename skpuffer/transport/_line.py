@@ -19,8 +19,8 @@ from skpuffer.kernel.numbers import (
     Integers,
     check_at_least_one,
     check_probability,
-    check_share,
 )
+from skpuffer.utils._checks import check_share
 
 from ._buckets import gap_by_buckets
 from ._masses import MeantMasses, in_one_unit, match, read_masses

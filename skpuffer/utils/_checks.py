@@ -19,6 +19,7 @@ from skpuffer.kernel.numbers import (
     _one,
     _workable,
     check_finite,
+    check_real,
     floats,
 )
 
@@ -42,6 +43,15 @@ def check_sizes(**named: Any) -> Floats:
     for size in (sizes.min(), sizes.max()) if sizes.size else ():
         _workable(name, float(size), float(size), _LEAST_SIZE, finite=True)
     return array
+
+
+def check_share(**named: object) -> float:
+    """Return the one named value as a float in [0, 1)."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if not 0 <= value < 1:
+        raise value_error("parameter.share_out_of_range", name=name, raw=raw)
+    return value
 
 
 def check_jobs(**named: Any) -> int | None:

@@ -12,9 +12,9 @@ from skpuffer.accountants import Best, GroupPrivacy, PrivacyLoss
 from skpuffer.covariance import PrivateCovariance
 from skpuffer.covariance._covariance import CrossMoments
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.releases import of_each_record
 from skpuffer.scenarios import AttributeScenario, RecordScenario, ReferenceTable
 from skpuffer.schema import Date, Number, Schema
+from skpuffer.summary._gaps import of_each_record
 from skpuffer.utils._bounds import Bounds
 from tests.refused import refused
 from tests.summary.test_summary_gaps import ENGINES, EXACT, told

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.composed_curves import (
-    CountLawCurve,
-    RepeatedCurve,
-    SymmetricPair,
-    WorstCurve,
-    costs_at,
-)
+from skpuffer.kernel.composed_curves import CountLawCurve
 from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy_loss import (
@@ -25,6 +19,12 @@ from skpuffer.privacy_loss import (
     PurePair,
     RenyiCurve,
     compose_curves,
+)
+from skpuffer.privacy_loss._composed_curves import (
+    RepeatedCurve,
+    SymmetricPair,
+    WorstCurve,
+    costs_at,
 )
 from tests.refused import refused
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from skpuffer.kernel import loss_grid
-from skpuffer.kernel.composed_curves import SymmetricPair
 from skpuffer.kernel.distribution import TOLERANCE
 from skpuffer.kernel.loss_grid import (
     GridTooLargeError,
@@ -35,6 +34,7 @@ from skpuffer.privacy_loss import (
     compose_curves,
     renyi_divergence,
 )
+from skpuffer.privacy_loss._composed_curves import SymmetricPair
 from tests.refused import refused
 
 

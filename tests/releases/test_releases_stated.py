@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.queries import NORMS, grouped_sensitivity, stacked_sensitivity
+from skpuffer.kernel.queries import NORMS, stacked_sensitivity
+from skpuffer.linear_model._base_sgd import usual_batch_size
 from skpuffer.noise import GaussianNoise
 from skpuffer.noise.strategies import banded_square_root, identity, prefix_sum_tree
 from skpuffer.releases import (
@@ -23,6 +24,8 @@ from skpuffer.releases import (
     Stage,
     VoteRelease,
 )
+from skpuffer.scenarios._attribute._pair_costs import pair_costs
+from skpuffer.summary._cells import grouped_sensitivity
 from tests.refused import refused
 
 
@@ -175,10 +178,10 @@ def test_a_size_for_a_table_that_nobody_knows_yet(name):
     scheme = gradients(
         batch_size=None if name == "full_batch" else 15, sampling=name
     ).sampling
-    usual = [scheme.usual_batch_size(n, 30) for n in (100, 20)]
+    usual = [usual_batch_size(scheme, n, 30) for n in (100, 20)]
     more = 30 if name == "with_replacement" else 20
     assert usual == ([None, None] if name == "full_batch" else [30, more])
-    unasked = [scheme.usual_batch_size(n, None) for n in (100, 5)]
+    unasked = [usual_batch_size(scheme, n, None) for n in (100, 5)]
     assert unasked == ([None, None] if name == "full_batch" else [10, 1])
 
 
@@ -375,14 +378,14 @@ def test_gradients_are_bounded_at_the_parameters_that_a_run_may_have():
 def test_pairs_of_records_count_only_where_all_take_part():
     X = np.zeros((2, 1))
     stated = whole(record=_Record(), clip_norm=3.0)
-    np.testing.assert_array_equal(stated.pair_costs(X, None, 2), np.full((2, 2), 0.5))
+    np.testing.assert_array_equal(pair_costs(stated, X, None, 2), np.full((2, 2), 0.5))
     # never more than any two records may be apart
     near = whole(record=_Record(), clip_norm=1.0)
-    np.testing.assert_array_equal(near.pair_costs(X, None, 2), np.ones((2, 2)))
-    assert stated.pair_costs(X, None, 1) is None
-    assert whole().pair_costs(X, None, 2) is None
+    np.testing.assert_array_equal(pair_costs(near, X, None, 2), np.ones((2, 2)))
+    assert pair_costs(stated, X, None, 1) is None
+    assert pair_costs(whole(), X, None, 2) is None
     drawn = gradients(record=_Record(), sampling="poisson")
-    assert drawn.pair_costs(X, None, 2) is None
+    assert pair_costs(drawn, X, None, 2) is None
     assert stated.shift_ceiling == 0.0 and stated.shift_norm(1.0) == 2.0
 
 
@@ -685,7 +688,7 @@ def test_pairs_of_records_by_how_far_apart_their_contributions_are():
         sensitivity=Sensitivity({2: 0.5}),
     )
     expected = [[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [1.0, 1.0, 0.0]]
-    np.testing.assert_allclose(summed.pair_costs(X, None, 2), expected)
+    np.testing.assert_allclose(pair_costs(summed, X, None, 2), expected)
     smooth = QueryRelease(
         query=lambda X, y: X.max(axis=0),
         contribution=lambda X, y: np.asarray(X),
@@ -697,7 +700,7 @@ def test_pairs_of_records_by_how_far_apart_their_contributions_are():
     )
     # of 1.0 + 0.25 in all; a record that is the same moves nothing, not even the slack
     expected = [[0.0, 0.4, 1.0], [0.4, 0.0, 1.0], [1.0, 1.0, 0.0]]
-    np.testing.assert_allclose(smooth.pair_costs(X, None, 2), expected)
+    np.testing.assert_allclose(pair_costs(smooth, X, None, 2), expected)
     # where nothing bounds any record, or contributions say nothing, no pair is known
     for other in (
         replace(summed, sensitivity=None),
@@ -705,7 +708,7 @@ def test_pairs_of_records_by_how_far_apart_their_contributions_are():
         replace(smooth, modulus=None),
         replace(smooth, contribution=None),
     ):
-        assert other.pair_costs(X, None, 2) is None
+        assert pair_costs(other, X, None, 2) is None
 
 
 def test_pairs_of_records_whose_targets_are_not_known_are_not_compared():
@@ -723,8 +726,8 @@ def test_pairs_of_records_whose_targets_are_not_known_are_not_compared():
         dim=1,
         sensitivity=Sensitivity({2: 4.0}),
     )
-    assert release.pair_costs(X, None, 2) is None
-    np.testing.assert_array_equal(release.pair_costs(X, y, 2), np.zeros((2, 2)))
+    assert pair_costs(release, X, None, 2) is None
+    np.testing.assert_array_equal(pair_costs(release, X, y, 2), np.zeros((2, 2)))
 
 
 def test_an_arbitrary_record_moves_a_query_as_its_sensitivity_says():

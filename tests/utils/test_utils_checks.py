@@ -10,9 +10,8 @@ from skpuffer.kernel.numbers import (
     check_at_least_one,
     check_option,
     check_positive,
-    check_share,
 )
-from skpuffer.utils._checks import check_covariance, check_masses
+from skpuffer.utils._checks import check_covariance, check_masses, check_share
 from tests.refused import refused
 
 

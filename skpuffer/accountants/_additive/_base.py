@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace as replace_fields
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -37,10 +38,8 @@ from skpuffer.kernel.sums import (
     SensitivityBound,
     check_stage_noise,
     claim_of_bound,
-    composed_stages,
-    delta_of_noise,
+    delta_left,
     distribution_sensitivity,
-    lacks_length,
     record_ceiling,
     sensitivity_bound,
     shift_of,
@@ -55,6 +54,60 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
+
+#: What a bound by distributions may be exchanged for.
+_WITHOUT_EVENT = Statement("event.group_privacy_needs_none")
+
+
+def composed_stages(certificate: Claim) -> Claim:
+    """Claim that names the theorem by which stages are one vector."""
+    return replace_fields(
+        certificate,
+        source=Statement("source.adaptive_stages", source=certificate.source),
+    )
+
+
+def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
+    """Whether a bound is infinite because nobody said how long the output is.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityBound
+    release : QueryRelease
+
+    Returns
+    -------
+    bool
+        What is known in l2 is worth something in another norm by the length alone.
+    """
+    unknown = release.dim is None and sensitivity.norm != 2
+    return unknown and math.isinf(sensitivity.radius)
+
+
+def delta_of_noise(
+    delta: float,
+    sensitivity: SensitivityBound,
+    all_spent: Callable[[float, float], bool] | None = None,
+) -> float:
+    """Return the part of a delta that the event of a bound leaves to the noise.
+
+    Parameters
+    ----------
+    delta : float
+    sensitivity : SensitivityBound
+    all_spent : callable, default=None
+        Takes the mass of the event and `delta`: whether nothing is to be left, and what
+        is promised given the event is pure.
+
+    Returns
+    -------
+    float
+    """
+    if all_spent is not None and all_spent(sensitivity.delta, delta):
+        return 0.0
+    # of records, rather than of distributions, all that is certain was gone through
+    remedy = "" if sensitivity.relation is not None else _WITHOUT_EVENT
+    return delta_left(delta, sensitivity.delta, remedy)
 
 
 @sensitivity_bound.register

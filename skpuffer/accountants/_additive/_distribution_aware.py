@@ -16,12 +16,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_real, root_above
-from skpuffer.kernel.sums import (
-    SensitivityBound,
-    lacks_length,
-    sensitivity_bound,
-    shift_of,
-)
+from skpuffer.kernel.sums import SensitivityBound, sensitivity_bound, shift_of
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -33,7 +28,7 @@ from skpuffer.scenarios import (
     RecordDistributions,
 )
 
-from ._base import _AdditiveAccountant
+from ._base import _AdditiveAccountant, lacks_length
 from ._couplings import CouplingCurve, Couplings, Moves, couplings
 
 # Number of times transport plans and noise are computed in turn.

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.kernel.curves import BeliefCurve, PrivacyCurve
 from skpuffer.kernel.numbers import check_non_negative, check_real, smallest_argument
 from skpuffer.kernel.plain import Plain
+from skpuffer.privacy_loss._composed_curves import WorstCurve
 
 from ._kinds import DIGITS, FARTHEST, Overlap, WorstOverlap
 

@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 
 from skpuffer.exceptions import PrivacyWarning, Statement, scenario_error
-from skpuffer.kernel.facts import Adjacency, Fact, RecordBelief
+from skpuffer.kernel.facts import Adjacency, Fact
 from skpuffer.privacy_loss._overlap import (
     Overlap,
     PairwiseOverlap,
@@ -17,6 +17,7 @@ from skpuffer.privacy_loss._overlap import (
 )
 from skpuffer.privacy_loss._overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import PublicContext
+from skpuffer.scenarios._attribute._pair_costs import pair_costs
 from skpuffer.scenarios._base import (
     AnyRelease,
     BoundScenario,
@@ -26,6 +27,7 @@ from skpuffer.scenarios._base import (
     name_of_units,
     offers,
 )
+from skpuffer.scenarios._facts import RecordBelief
 from skpuffer.scenarios._priors._binned_law import BinnedLaw
 from skpuffer.scenarios._priors._coding import check_target, target_of, target_statement
 from skpuffer.scenarios._priors._rows import RowBelief
@@ -274,7 +276,7 @@ class BoundBelief(BoundScenario):
         X, y = bound_arrays(context, frame, y if context.has_target else None)
         if y is None and context.has_target and belief.rest is None:
             return None
-        costs = release.pair_costs(X, y, norm)
+        costs = pair_costs(release, X, y, norm)
         if costs is None:
             return None
         # the output is rounded: of records that nearly agree, to different numbers

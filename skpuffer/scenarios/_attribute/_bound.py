@@ -27,7 +27,6 @@ from skpuffer.kernel.facts import (
     CoupledSamples,
     Fact,
     OutputDistributions,
-    OutputSamples,
     RecordDistributions,
 )
 from skpuffer.kernel.numbers import Floats, Indices
@@ -43,6 +42,7 @@ from skpuffer.scenarios._base import (
     resolve_pairs,
     same_table,
 )
+from skpuffer.scenarios._facts import OutputSamples
 from skpuffer.scenarios._priors._bounded import variation_radius
 from skpuffer.scenarios._priors._coding import check_target, target_statement
 from skpuffer.scenarios._priors._tables import (

@@ -19,9 +19,9 @@ from skpuffer.exceptions import (
     scenario_error,
     unsupported_error,
 )
-from skpuffer.kernel.facts import MaxInfluence
 from skpuffer.kernel.numbers import Booleans, Floats, Indices, Numbers
 from skpuffer.kernel.plain import to_plain
+from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios._quilts._base import (
     Influence,
     RenyiInfluence,

@@ -16,17 +16,10 @@ from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import (
     Adjacency,
     Fact,
-    MaxInfluence,
     OutputDistributions,
     arbitrary_coupling,
 )
-from skpuffer.kernel.numbers import (
-    Floats,
-    check_finite,
-    check_option,
-    check_share,
-    lengths_of,
-)
+from skpuffer.kernel.numbers import Floats, check_finite, check_option, lengths_of
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
@@ -41,8 +34,9 @@ from skpuffer.scenarios._base import (
     same_table,
     stated,
 )
+from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios._priors._tables import bound_arrays
-from skpuffer.utils._checks import check_masses, check_name, check_sizes
+from skpuffer.utils._checks import check_masses, check_name, check_share, check_sizes
 
 from ._chains import (
     Chains,

@@ -6,9 +6,10 @@ from typing import Any
 from scipy.special import ndtri
 
 from skpuffer.exceptions import Statement, scenario_error, type_error
-from skpuffer.kernel.numbers import check_at_least_one, check_probability, check_share
+from skpuffer.kernel.numbers import check_at_least_one, check_probability
 from skpuffer.privacy_loss._overlap import NormalOverlap, OddsOverlap, Overlap
 from skpuffer.releases import PublicContext
+from skpuffer.utils._checks import check_share
 
 from ._overlap import Belief
 

@@ -13,7 +13,7 @@ from scipy.special import entr
 from sklearn.utils import _safe_indexing
 
 from skpuffer.exceptions import ScenarioError, Statement, scenario_error
-from skpuffer.kernel.facts import Fact, OutputSamples
+from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -30,6 +30,7 @@ from skpuffer.scenarios._base import (
     offers,
     refuse_repeated,
 )
+from skpuffer.scenarios._facts import OutputSamples
 from skpuffer.scenarios._simulator import (
     check_running,
     fresh_generator,
