@@ -103,17 +103,7 @@ class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[
         return X, y, None
 
     def predict(self, X: Table) -> Floats:
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-            A secret column is ignored; rows are scaled down as in training.
-
-        Returns
-        -------
-        y : ndarray of shape (n_records,)
-        """
+        """Predict the target of each row; a secret column is ignored."""
         # not clipped: outside of the bounds a prediction tells no more than its
         # coefficients
         return linear_scores(self, X)
@@ -152,15 +142,7 @@ def with_intercept(rows: Matrix, value: float) -> Matrix:
 
 @dataclass(frozen=True)
 class TargetScale:
-    """Map from a target's public bounds to [-1, 1], values outside being clipped.
-
-    One record's target moves a loss by a known amount then, whatever it is.
-
-    Parameters
-    ----------
-    centre, half : float
-        Middle of the bounds, and half of their range.
-    """
+    """Map from a target's public bounds to [-1, 1], values outside being clipped."""
 
     centre: float = 0.0
     half: float = 1.0
@@ -176,13 +158,7 @@ class TargetScale:
 
 
 def target_scale(bounds: tuple[float, float] | None) -> TargetScale:
-    """Return the map to [-1, 1] of public bounds ``(low, high)`` of a target.
-
-    Raises
-    ------
-    ValueError
-        If they are not two finite numbers in increasing order.
-    """
+    """Return the map to [-1, 1] of public bounds ``(low, high)`` of a target."""
     # no default, and never read off the targets: their ends are those of two records
     if bounds is None:
         raise value_error("target.bounds_missing")
@@ -206,32 +182,10 @@ _APART = 100.0
 
 
 def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | None:
-    """Return what is wrong with public bounds of columns, or None.
+    """Return what is wrong with public bounds of columns, with the remedy, or None.
 
-    Parameters
-    ----------
-    low, high : ndarray of shape (n_features,)
-        Public bounds of the columns.
-    data_norm : float
-        To which longer rows are scaled down.
-
-    Returns
-    -------
-    Statement or None
-        With the remedy.
-
-    Notes
-    -----
     A row that is uniform within the bounds has the mean squared length ``|c|**2 +
     |h|**2 / 3``, with c their middle and h their half width.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.linear_model._base_linear import scale_advice
-    >>> scale_advice(np.zeros(2), np.array([0.9, 0.7]), 1.0)
-    >>> scale_advice(np.zeros(2), np.array([90.0, 99_999.0]), 1.0).code
-    'linear.rows_longer_than_data_norm'
     """
     middle, half = (low + high) / 2, (high - low) / 2
     usual = math.sqrt(float(middle @ middle + half @ half / 3))
@@ -256,15 +210,7 @@ def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | Non
 
 
 def warn_of_scale(estimator: Any, task: Task) -> None:
-    """Warn where public facts say that rows are far from the estimator's `data_norm`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With the parameter `data_norm`.
-    task : Task
-        Gives the scenario's bounds and the code book; no row is read.
-    """
+    """Warn where public facts say that rows are far from `data_norm`."""
     norm = getattr(estimator, "data_norm", None)
     if norm is None or isinstance(norm, str) or task.scenario.needs_empirical:
         return
@@ -362,19 +308,7 @@ class ModelRecord(ABC):
         return np.asarray(y)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity of points to moves of the features, targets staying.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n_records, n_features)
-            Largest move of each feature.
-        norm : float
-            At least 2.
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
-        """
+        """Sensitivity of points to moves of the features, targets staying."""
         return self.rows.move(gaps)
 
 

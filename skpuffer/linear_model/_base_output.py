@@ -110,29 +110,12 @@ def minimise(
     max_iter: int,
     shares: Floats | None = None,
 ) -> Floats:
-    """Minimise the objective until its gradient is no longer than a tolerance.
+    """Minimise the objective until its gradient is no longer than a public tolerance.
 
-    Parameters
-    ----------
-    rows : {ndarray, sparse matrix} of shape (n_records, n_coordinates)
-    y : ndarray of shape (n_records,)
-    tol : float
-        Public tolerance, as a share of ``C * lipschitz``; the result is within that of
-        the exact minimiser.
-    max_iter : int
-        Iterations of the first, rough stage.
-    shares : ndarray of shape (n_records,), default=None
-        By which the loss of each record is multiplied, in [0, 1]; None is one.
-
-    Returns
-    -------
-    w : ndarray of shape (n_outputs * n_coordinates,)
-
-    Notes
-    -----
-    It never fails: that it did, or not, would tell of the data. Quasi-Newton and Newton
-    steps are quick and all that is needed as a rule. Accelerated gradient descent does
-    the rest, in a number of steps that `constants` alone bound.
+    `tol` is a share of ``C * lipschitz``; the result is within that of the minimiser.
+    It never fails, which would reveal something about the data: accelerated gradient
+    descent does the rest after Newton steps, in a number of steps that `constants`
+    bound.
     """
     objective = Objective(
         rows, y, constants.loss, constants.C, constants.n_outputs, shares
@@ -166,12 +149,8 @@ def _descent(
     """Accelerated gradient descent from zero, as long as it may take at most.
 
     Of an objective between 1- and L-strongly curved, k steps leave a gradient of
-    ``3 L sqrt(2 L) g (1 - 1 / sqrt(L)) ** ((k - 1) / 2)``, with g that at zero, which
-    is at most n / tol tolerances long.
-
-    References
-    ----------
-    Nesterov (2004), Introductory lectures on convex optimization, Theorem 2.2.3.
+    ``3 L sqrt(2 L) g (1 - 1 / sqrt(L)) ** ((k - 1) / 2)``, with g that at zero, at most
+    n / tol tolerances long (Nesterov, 2004, Theorem 2.2.3).
     """
     # the objective is 1-strongly convex, so its condition number is L
     L, root = constants.smoothness, math.sqrt(constants.smoothness)
@@ -190,9 +169,8 @@ def _descent(
 def _newton(w: Floats, objective: Objective, gradient_tol: float) -> Floats:
     """Newton steps that are judged by the gradient's norm.
 
-    SciPy's minimisers compare values of the objective, whose last digits run out long
-    before a small gradient tolerance is met. Along a Newton direction the norm of the
-    gradient falls as well, and it is what must become small.
+    SciPy's minimisers compare values, whose last digits run out before a small gradient
+    tolerance is met.
     """
     gradient = objective.gradient(w)
     norm = np.linalg.norm(gradient)
@@ -243,24 +221,8 @@ def minimiser_release(
 ) -> QueryRelease:
     """Release of the coefficients that minimise a regularised sum of losses.
 
-    Parameters
-    ----------
-    context : PublicContext
-        Context of a fit, which knows the number of features.
-    record : ModelRecord
-        In whose points `constants` measure a move.
-    tol : float
-        Public tolerance of the solver, as a share of the sensitivity.
-    max_iter : int, default=1000
-        Iterations of its first, rough stage.
-    weighted : bool, default=False
-        Whether rows end with weights, as :func:`with_weights` appends them. A record
-        of a smaller weight than one moves the minimiser by less.
-
-    Raises
-    ------
-    ValueError
-        If rounding keeps the solver from knowing that it met the tolerance.
+    `tol` is the public tolerance of the solver, as a share of the sensitivity. If
+    `weighted`, rows end with weights, as :func:`with_weights` appends them.
     """
     # Adding or removing a record changes the gradient of a 1-strongly convex objective
     # by at most this, and its minimiser by no more (Chaudhuri et al. 2011, Lemma 7).

@@ -93,15 +93,7 @@ def _read(class_weight: Any) -> tuple[bool, Any]:
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Check weights and shares as far as they can be without the classes.
-
-    Raises
-    ------
-    TypeError
-        If a weight or a share is not a number.
-    ValueError
-        If they are not by label, not positive, or if weights would have to be counted.
-    """
+    """Check weights and shares as far as they can be without the classes."""
     if class_weight is None:
         return
     balanced, given = _read(class_weight)
@@ -122,22 +114,8 @@ def check_class_weight(class_weight: Any) -> None:
 def class_weights(class_weight: Any, classes: Array) -> Floats | None:
     """Return the weight of each class, None where nothing is weighted.
 
-    Parameters
-    ----------
-    class_weight : dict, ('balanced', dict) or None
-        By label. ``('balanced', shares)`` is ``1 / (n_classes * share)``, as in
-        scikit-learn with public shares in the place of counts. A label that a dict of
-        weights leaves out has one.
-    classes : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ndarray of shape (n_classes,) or None
-
-    Raises
-    ------
-    ValueError
-        If a label is none of the classes, or has no share.
+    ``('balanced', shares)`` is ``1 / (n_classes * share)``. A label that a dict of
+    weights leaves out has one.
     """
     if class_weight is None:
         return None
@@ -274,11 +252,6 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         """Return coefficients in raw units as the vector that is trained.
 
         The inverse of what `_publish` does.
-
-        Raises
-        ------
-        ValueError
-            If they are not of the shapes of this model, or not finite.
         """
 
     def _start(self, released: Start | None) -> Start | None:
@@ -510,13 +483,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         return "fresh_bins" if self._saved_by_bins(task, look) else "poisson"
 
     def _saved_by_bins(self, task: Task, look: Look) -> bool:
-        """Whether a batch of each epoch takes no more noise than Poisson batches.
-
-        So it is for one record that is added or removed in an epoch or more, at all
-        figures of ``benchmarks/allocation_schemes.py``: less by up to a fifth. It is
-        not for less than an epoch, nor always for a record that is replaced, where up
-        to 0.3 % more was found and calibration takes many times as long.
-        """
+        """Whether a batch of each epoch takes no more noise than Poisson batches."""
         run = self._training
         scenario, context = task.scenario, task.context
         if not scenario.any_records:
@@ -833,16 +800,7 @@ class Start:
     def covering(self, run: Certificate) -> Certificate:
         """Return the certificate of the run and of its start together.
 
-        Returns
-        -------
-        Certificate
-            An estimate, with a warning, where that of the start is one.
-
-        Raises
-        ------
-        CompositionError
-            If the two promises cannot be added. A promise for each alone says nothing
-            of a model that shows both.
+        A CompositionError is raised if the two promises cannot be added.
         """
         if self.certificate is None:
             return run
@@ -888,26 +846,9 @@ class Start:
 def read_init(
     init: Any, names: tuple[str, str], columns: Sequence[str] | None
 ) -> tuple[Any, Any, Statement, Certificate | None]:
-    """Read what `init` holds: a fitted estimator, or a pair of coefficients.
+    """Read `init`: weights, intercepts, an assumption and a certificate or None.
 
-    Parameters
-    ----------
-    names : (str, str)
-        Attributes of an estimator, of weights and of intercepts.
-    columns : sequence of str or None
-        Names of the features, where they are known.
-
-    Returns
-    -------
-    weights, intercepts : object
-        As they were given.
-    assumption : Statement
-    certificate : Certificate or None
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or not fitted.
+    It is a fitted estimator with the attributes `names`, or a pair of coefficients.
     """
     if isinstance(init, tuple):
         if len(init) != 2:
@@ -933,17 +874,7 @@ def read_init(
 
 
 def refuse_other_schema(init: Any, schema_map: Any) -> None:
-    """Refuse a start that read its columns by another code book.
-
-    Parameters
-    ----------
-    schema_map : Encoding
-        By which this model reads.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a start that read its columns by another code book."""
     theirs = getattr(getattr(init, "feature_map_", None), "schema", None)
     mine = schema_map.schema
     # the same coefficients would be of other columns, or in another unit
@@ -965,24 +896,7 @@ def refuse_other_classes(init: Any, classes: ArrayLike) -> None:
 
 
 def checked_array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
-    """Return coefficients as finite numbers of a shape, or say what is wrong.
-
-    Parameters
-    ----------
-    name : str
-        For the message.
-    value : array-like
-        Leading axes of length one may be missing.
-    shape : tuple of int
-
-    Returns
-    -------
-    ndarray of shape `shape`
-
-    Raises
-    ------
-    ValueError
-    """
+    """Return coefficients as finite numbers of a shape, or say what is wrong."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -101,14 +101,7 @@ class Resolved:
 
 
 def resolve(moments: Moments, design: Floats) -> Resolved:
-    """Return the matrix of the columns in the coordinates of coefficients.
-
-    Parameters
-    ----------
-    moments : Moments
-    design : ndarray of shape (width - 1, k)
-        Slopes of (1, columns) for each of the coefficients.
-    """
+    """Return the matrix of the columns in the coordinates of coefficients."""
     A = design.T @ moments.products[:-1, :-1] @ design
     values, vectors = np.linalg.eigh(A)
     whole = np.vstack([design @ vectors, np.zeros(len(A))])
@@ -213,15 +206,7 @@ class CodedColumns:
 
 
 def coded_columns(context: Any, bounds: Bounds) -> dict[str, Any]:
-    """Return which columns are numbers, levels and marks: parameters of a contribution.
-
-    Parameters
-    ----------
-    context : PublicContext
-        Context of a fit.
-    bounds : Bounds
-        Bounds of all columns.
-    """
+    """Return which columns are numbers, levels and marks, for a contribution."""
     marks = tuple(marks_of(context).values())
     levels = getattr(context.feature_map, "level_blocks", ())
     coded = {at for block in levels for at in block} | {*marks}
@@ -259,23 +244,7 @@ class CoefficientsMixin:
         beyond: Floats | float = 0.0,
         is_blurred: Booleans | bool = False,
     ) -> None:
-        """Set coefficients and their errors, in the units of the data.
-
-        Parameters
-        ----------
-        found : object
-            With `slopes`, covariances `of_noise` and `of_sample`, `resolution` and
-            `is_lost`, of coded columns.
-        means : ndarray of shape (k,)
-            Noisy means of the coded columns: what predictions take for a number that a
-            record lacks.
-        scale, shift : float
-            Of the target.
-        beyond : ndarray of shape (k,), default=0.0
-            By which intervals are longer than noise and sampling make them.
-        is_blurred : ndarray of bool of shape (k,), default=False
-            Coefficients to be marked as wide.
-        """
+        """Set coefficients and their errors, in the units of the data."""
         back = scale * units.back(self.fit_intercept)
         slopes = back @ found.slopes
         slopes[0] += shift if self.fit_intercept else 0.0
@@ -319,30 +288,25 @@ class CoefficientsMixin:
     def confidence_interval(
         self, level: float = 0.95, *, of: str = "population"
     ) -> dict[str, tuple[Any, Any]]:
-        """Return intervals around the coefficients and the constant.
-
-        It is post-processing and costs no budget.
+        """Return intervals around coefficients and constant; it costs no budget.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level of each entry by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
-            Whether an interval is for the coefficients of the population that the
-            records were drawn from, independently, or for those of a fit without noise
-            on this very table.
+            Whether an interval is for the population of independent records, or for a
+            fit without noise on this very table.
 
         Returns
         -------
         dict of {str: (low, high)}
-            For `coef_` and `intercept_`. Without ends where the noise drowns the
-            moments; zeros where a coefficient is zero by definition.
+            For `coef_` and `intercept_`. Infinite where the noise drowns the moments.
 
         Raises
         ------
         UnsupportedError
-            If intervals are asked for the population where a unit has several rows, or
-            records depend on each other by the scenario.
+            If units have several rows, or records depend on each other ('population').
         """
         _, half = self._errors(level, of)
         of_coef = np.zeros_like(self.coef_)
@@ -364,25 +328,7 @@ class CoefficientsMixin:
         return spread, width * spread + self._beyond
 
     def to_frame(self, level: float = 0.95, *, of: str = "population") -> pd.DataFrame:
-        """Return the coefficients as a table, a row each, the constant first.
-
-        Parameters
-        ----------
-        level, of : float and str
-            As in :meth:`confidence_interval`.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns 'column', 'statistic', 'estimate', 'std_error', 'low',
-            'high', 'p_value', 'n' and 'wide': a p-value is that of a coefficient of
-            zero, by a two-sided test.
-
-        Raises
-        ------
-        UnsupportedError
-            As :meth:`confidence_interval`.
-        """
+        """Return the coefficients as a table, a row each, the constant first."""
         spread, half = self._errors(level, of)
         estimate = np.append(self.intercept_, np.ravel(self.coef_)[self._places])
         away = np.maximum(np.abs(estimate) - self._beyond, 0.0)
@@ -405,23 +351,7 @@ class CoefficientsMixin:
         return frame if self.fit_intercept else frame[1:].reset_index(drop=True)
 
     def summary(self, level: float = 0.95, *, of: str = "population") -> str:
-        """Return the coefficients, their errors and tests as a text.
-
-        Parameters
-        ----------
-        level, of : float and str
-            As in :meth:`confidence_interval`.
-
-        Returns
-        -------
-        str
-            To be printed.
-
-        Raises
-        ------
-        UnsupportedError
-            As :meth:`confidence_interval`.
-        """
+        """Return the coefficients, their errors and tests as a text to be printed."""
         found = self.to_frame(level, of=of)
         tail = f"{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}"
         table = pd.DataFrame(

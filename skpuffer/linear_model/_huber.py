@@ -26,51 +26,43 @@ if TYPE_CHECKING:
 
 
 class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
-    """Huber regression, with noise on its coefficients.
+    """Fit a Huber regression, with noise on its coefficients.
 
-    A residual counts by its square near zero and by its absolute value beyond, so that
-    no record pulls with more than a public slope, whatever its target. The
+    No record pulls with more than a public slope, whatever its target. The
     l2-regularised minimiser is computed to a public tolerance and released with noise.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy.
+        Budget and accounting. None is (1, 1e-5)-differential privacy.
     epsilon : float, default=1.35
         Residual, in units of `sigma`, from which on its loss is linear, as in
-        scikit-learn. The budget of the same name is the accountant's.
+        scikit-learn. It is not the budget.
     sigma : float, default=0.2
         Public scale of the residuals, in units of half the target's range. It is not
-        estimated, as scikit-learn does jointly with the coefficients: noise would have
-        to cover it as well. The smaller, the less a record counts.
+        estimated. The smaller, the less a record counts.
     alpha : float, default=30.0
         Regularisation strength on rows in units of `data_norm` and targets in units of
-        half their range: ``sum of losses + alpha |w|**2 / 2``. The noise is
-        proportional to one over it.
+        half their range. The noise is proportional to ``1 / alpha``.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     target_bounds : tuple of float, default=None
-        Public bounds (low, high) of the target, from what is known of it without the
-        data. They must be given: values outside are clipped.
+        Public bounds (low, high) of the target; required. Values outside are clipped.
     fit_intercept : bool, default=True
         Whether to add a constant column; it is regularised like the others.
     intercept_scaling : float, default=1.0
         Value of that column in units of `data_norm`. It counts in the noise.
     tol : float, default=0.001
-        Public tolerance of the optimiser, as a share of the sensitivity, which grows by
-        as much. `fit` does not fail for it.
+        Public tolerance of the optimiser, as a share of the sensitivity.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `target_bounds` are those of its target. Numbers are scaled by their
-        bounds, levels become a column each, and rows lie in the unit ball. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, and the
+        target's bounds. Numbers are scaled by their bounds, levels become a column
+        each, and rows lie in the unit ball.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -91,27 +83,21 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
-
-    See Also
-    --------
-    PrivateRidge : Squared errors, from noisy second moments.
-    PrivateSGDRegressor : The same loss by noisy gradients.
 
     Notes
     -----
     With C = 1 / alpha, or the largest weight over alpha, k = epsilon * sigma and R the
-    largest norm of a row, the intercept's column included, one record more or less
-    moves the minimiser by at most ``C k R``, and one whose features and target move by
-    b in all, in the units above, by at most ``C * min(2 k R, (k + R sqrt(D^2 + 1))
-    b)``. Here D = sqrt(2 l n C) bounds the minimiser's norm, and l is the loss of a
-    residual of one. Several records add up. A scenario under which the secret moves a
-    record only a little thus needs less noise than differential privacy.
+    largest norm of a row, the intercept's column included, one record moves the
+    minimiser by at most ``C k R``. One whose features and target move by b in all, in
+    the units above, moves it by at most ``C * min(2 k R, (k + R sqrt(D^2 + 1)) b)``.
+    Here D = sqrt(2 l n C) bounds the minimiser's norm, and l is the loss of a residual
+    of one. Several records add up.
 
     References
     ----------

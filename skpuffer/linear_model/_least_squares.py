@@ -67,10 +67,8 @@ class CrossProducts(CodedColumns):
     """Contribution of a record to the moments of a least-squares fit.
 
     With every number in [-1, 1], levels as zeros and ones, and w = (1, columns,
-    target), it is the products of all pairs of w that are not known beforehand. A
-    square is taken less one half, which is what a record adds to it at the middle of
-    what it can be. The square of a level is the level, and two levels of one column
-    never meet.
+    target), it is the products of all pairs of w that are not known beforehand, squares
+    less one half.
 
     Parameters
     ----------
@@ -79,23 +77,19 @@ class CrossProducts(CodedColumns):
     bounds : Bounds
         Bounds of these.
     levels : tuple of tuple of int
-        Columns of zeros and ones, of which a record has at most one: a tuple for each
-        category.
+        Columns of zeros and ones of each category.
     target : TargetScale
     marks : tuple of int, default=()
         Columns that are one where a number is missing.
     lacks : bool, default=False
-        Whether a record may lack its target, or a number: it is then counted as one
-        that does, and adds nothing else.
+        Whether a record may lack its target or a number: it is then counted alone.
     weight : float, default=1.0
         Contribution of such a record, or of one that lacks nothing.
     counts_present : bool, default=False
-        Whether records that lack nothing are counted instead, as where the number of
-        records is private.
+        Whether records that lack nothing are counted instead.
     weighting : Weighting, default=None
-        Public facts about the weights of records, whose columns are then the last two
-        of a table. A record of the weight s adds s times what it adds otherwise, and
-        the rest of it is counted as lacking.
+        Public facts about weights, the last two columns. A record of the weight s adds
+        s times what it adds otherwise, and the rest is counted as lacking.
 
     Notes
     -----
@@ -237,13 +231,7 @@ class CrossProducts(CodedColumns):
         return np.append(found, self.weight * counted)
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
-        """Numbers whose sums are asked of an engine: the products of w.
-
-        Parameters
-        ----------
-        columns : sequence of narwhals.Expr
-            Features, then the target.
-        """
+        """Numbers whose sums are asked of an engine: the products of w."""
         *features, target = columns
         bounds = zip(self.bounds.middle, self.bounds.half, strict=True)
         u = [
@@ -266,15 +254,6 @@ class CrossProducts(CodedColumns):
 
         A product of two numbers in [-1, 1] moves by no more than both do, and by two at
         most; a square of one that moves by d by ``d (2 - d)``, and by one at most.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n, n_features)
-            Largest move of each feature, targets staying.
-
-        Returns
-        -------
-        ndarray of shape (n,)
         """
         gaps = np.asarray(gaps, dtype=float)
         levels = [at for block in self.levels for at in block]
@@ -298,13 +277,7 @@ class CrossProducts(CodedColumns):
         return moved
 
     def read(self, value: Floats, noise: Floats, n_records: float) -> Moments:
-        """Return the moments off the noisy sum of contributions.
-
-        Parameters
-        ----------
-        value, noise : ndarray of shape (dim,)
-            And the deviations of its noise.
-        """
+        """Return the moments off the noisy sum of contributions."""
         n_complete, counted = float(n_records), 0.0
         if self.counts:
             counted = float(value[-1]) / self.weight
@@ -385,24 +358,14 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
     """Return least squares of moments, and their errors to the first order.
 
     With N the moments, w = (design @ slopes - shift e_0, -1) and A = design' N design,
-    what the slopes solve is design' N w = 0. At the true slopes it is noise: that of
-    the residuals, of covariance ``residual * A``, and what was added to N. So the
-    covariance of the slopes is that of both between two inverses of A. With weights s
-    of records up to one, the residuals have the covariance ``sum(s**2 e**2 x x')``,
-    which is no more than ``sum(s e**2 x x')``, and that is ``residual * A``.
+    what the slopes solve is design' N w = 0. At the true slopes it is the noise of the
+    residuals, of covariance ``residual * A``, and what was added to N. The covariance
+    of the slopes is that of both between two inverses of A. With weights s up to one,
+    the residuals have the covariance ``sum(s**2 e**2 x x') <= sum(s e**2 x x')``, which
+    is ``residual * A``.
 
-    Parameters
-    ----------
-    moments : Moments
-    design : ndarray of shape (width - 1, k)
-        Slopes of (1, columns) for each of the coefficients.
-    shift : float
-        Part that the constant takes up before.
-
-    References
-    ----------
     Evans and King (2023), for errors of regressions on noisy moments by the delta
-    method; the moments here have noise of known and different variances.
+    method.
     """
     N = moments.products
     k = design.shape[1]
@@ -444,57 +407,48 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
 class PrivateLinearRegression(
     CoefficientsMixin, LinearRegressorMixin, BoundedColumnsMixin, PrivateEstimatorMixin
 ):
-    """Least squares in the units of the data, with standard errors.
+    """Fit least squares in the units of the data, with standard errors.
 
-    All that a least-squares fit depends on, the products of columns and target, leaves
-    once with noise. Coefficients, their errors by the noise and by sampling, and tests
-    of them are read off.
+    The products of columns and target are released once with noise. Coefficients, their
+    errors by the noise and by sampling, and tests follow from them.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
-        Values outside are clipped, each column by itself. ``'empirical'`` reads the
-        range off the private data, warns, and leaves an estimate for a certificate. A
-        :class:`~skpuffer.summary.PrivateBounds` releases bounds first, with a part of
-        the budget; they are then in ``found_bounds_``.
+        Values outside are clipped. 'empirical' reads the private data and warns. A
+        :class:`~skpuffer.summary.PrivateBounds` spends a part of the budget.
     target_bounds : tuple of float, default=None
-        Public bounds (low, high) of the target, outside of which values are clipped.
-        They must be given, or be those of the `schema`.
+        Public bounds (low, high) of the target; required without a `schema`. Values
+        outside are clipped.
     fit_intercept : bool, default=True
         Whether there is a constant beside the features.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest. Coefficients are then those of weighted least squares, and the sum of
-        all weights is a noisy number as well.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` and `target_bounds` are its own. Each level of a category but
-        the first is a column of zeros and ones, whose coefficient is the difference
-        from the first. Records that lack the target or a number count as nothing. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds. Each level of a category but the first is a column of zeros and
+        ones. Records that lack the target or a number count as nothing.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients, in units of the target by units of the feature. Those of the first
-        level of a category, and of marks of missing numbers, are zero.
+        Coefficients, in units of the target by units of the feature; zero for the first
+        level of a category, and for marks of missing numbers.
     intercept_ : float
         Constant, in units of the target.
     coef_std_ : ndarray of shape (n_features,)
-        Standard deviation that the noise gives `coef_`, to the first order (delta
-        method). Infinite where the noise drowns the moments.
+        Standard deviation of the noise of `coef_`, to the first order (delta method).
+        Infinite where the noise drowns the moments.
     intercept_std_ : float
         The same of the constant.
     residual_std_ : float
@@ -502,14 +456,11 @@ class PrivateLinearRegression(
     r_squared_ : float
         Noisy share of the target's variance that is explained, in [0, 1].
     n_complete_ : float
-        Noisy number of records that lack nothing, or the noisy sum of their weights;
-        the public number of records where nothing may be missing, it is not private and
-        weights do not differ.
+        Noisy number of records that lack nothing, or the sum of their weights; exact if
+        public.
     resolution_ : float
         Smallest eigenvalue of the matrix of moments, in standard deviations of its
-        noise. Below 3 nothing is known of some coefficients, such as those of levels
-        that hardly any record has: their errors are infinite, and :meth:`summary` names
-        them.
+        noise. Below 3 some coefficients are unknown, and :meth:`summary` names them.
         Below 12 intervals are wider than they need be.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
@@ -518,10 +469,10 @@ class PrivateLinearRegression(
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
@@ -529,29 +480,22 @@ class PrivateLinearRegression(
     --------
     PrivateLogit : The same for a target of two classes.
     PrivateRidge : Better predictions of small tables, without errors of coefficients.
-    skpuffer.covariance.PrivateCovariance : Correlations, without a target.
 
     Notes
     -----
     *Errors.* Standard errors assume that records are drawn independently, that the
-    residuals have one variance, and that bounds cut off little: coefficients are those
-    of the clipped columns. Under ``of="table"`` they are of the noise alone, and what
-    is covered is the least-squares fit of the very table.
-
-    *Weights.* Standard errors with weights are an upper bound of the sandwich
-    estimator's: each record is taken to have the largest weight beside its own. If all
-    weights are a third of the largest, errors of sampling are 1.7 times too wide. For
-    the population, residuals are assumed to have one variance wherever the features
-    are; weights may depend on the residuals.
+    residuals have one variance, and that bounds cut off little. Under ``of="table"``
+    they are of the noise alone. With weights they are an upper bound of the sandwich
+    estimator's, as each record is taken to have the largest weight beside its own.
 
     *Noise.* Of d columns some ``d**2 / 2`` products are released, and the noise of each
-    grows like d: leave out what is not needed. Bounds that are twice as wide as they
-    need be cost up to four times the records.
+    grows like d. Bounds twice as wide as they need be cost up to four times the
+    records.
 
     References
     ----------
     Evans and King (2023), Statistically valid inferences from differentially private
-    data releases.
+    data.
 
     Examples
     --------
@@ -662,17 +606,7 @@ class PrivateLinearRegression(
         self.n_complete_ = unit * moments.size
 
     def predict(self, X: Table) -> Floats:
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is ignored. A missing number is replaced by the noisy mean.
-
-        Returns
-        -------
-        y : ndarray of shape (n_records,)
-        """
+        """Predict the target of each row; a missing number becomes the noisy mean."""
         return self._scores(X)
 
     def _heads(self) -> dict[str, str]:

@@ -47,72 +47,59 @@ def _deviation(release: Any, task: Task) -> float:
 
 
 class PrivateLogisticRegression(OutputClassifier):
-    """Logistic regression by noisy gradients, or by noise on its coefficients.
+    """Fit a logistic regression by noisy gradients, or by noise on its coefficients.
 
-    Binary targets use the logistic loss, more classes the multinomial one, in one
-    release.
+    More than two classes use the multinomial loss, in one release.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     solver : {'auto', 'gradient', 'output'}, default='auto'
-        ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
-        l2-regularised minimiser to a public tolerance and adds noise to it, for any
-        scenario that bounds how far it moves. ``'auto'`` takes gradients where the
-        accountant can account for them, unless the output's noise lets it go further;
-        see the notes.
+        ``'gradient'`` trains by noisy clipped gradients. ``'output'`` adds noise to the
+        l2-regularised minimiser, for any scenario that bounds how far it moves.
+        ``'auto'`` takes gradients where the accountant supports them, unless the
+        output's noise lets it go further; see the notes.
     C : float, default=None
-        Inverse regularisation strength, as in scikit-learn: the objective is
-        ``C * sum of losses + |w|^2 / 2``. None is no penalty for gradients, whose noise
-        and number of steps regularise already, and 0.01 for the output, whose noise is
-        proportional to C and therefore asks for a far smaller one than without privacy.
+        Inverse regularisation strength: the objective is ``C * sum of losses + |w|^2 /
+        2``. None is no penalty for gradients, and 0.01 for the output, whose noise is
+        proportional to C.
     data_norm : float or 'empirical', default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it. Scale
-        the features, by public numbers or with
-        :class:`~skpuffer.summary.PrivateStandardScaler`, so that rows use this range.
-        ``'empirical'`` (output only) takes the largest norm of the training data,
-        warns, and leaves an estimate for a certificate.
+        the features so that rows use this range, by public numbers or with
+        :class:`~skpuffer.summary.PrivateStandardScaler`. 'empirical' (output only)
+        reads the private data and warns.
     fit_intercept : bool, default=True
         Whether to add a constant column. The output regularises it like the others.
     intercept_scaling : float, default=None
         Value of that column, for gradients in units of `data_norm`. It counts in the
-        norm of a row, hence in the noise. None is 0.5 for gradients, 1 for the output.
+        noise. None is 0.5 for gradients, 1 for the output.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
-        Public weight of each label, one for those that are left out; in proportion to
-        the largest, a record's clipped gradient is multiplied by its own, so that none
-        takes more noise. ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the
-        number of classes times these public shares: the labels of the table are never
-        counted. None is one for all. It is for gradients only, and ``'auto'`` takes
-        these.
+        Public weight of each label, one for others; in proportion to the largest, a
+        record's clipped gradient is multiplied by its own. ``('balanced', {'no': 0.99,
+        'yes': 0.01})`` is one over the number of classes times these public shares.
+        Gradients only.
     tol : float, default=0.001
-        Output only: public tolerance of the optimiser, as a share of the sensitivity,
-        which grows by as much.
+        Output only: public tolerance of the optimiser, as a share of the sensitivity.
     max_iter : int, default=None
         Number of epochs; None leaves the number of steps to the rule in the notes. For
-        the output, iterations (1000 if None) of a first, rough stage; whatever it
-        leaves, slower ones reach the tolerance, and `fit` does not fail for it.
+        the output, iterations (1000 if None) of a first, rough stage.
     training : Training, default=None
-        How gradients are batched, clipped and followed, and where they start; see
-        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
-        Its `init`, `radius`, `schedule` and `noise_correlation` are for gradients only,
-        and ``'auto'`` takes these.
+        How gradients are batched, clipped and followed; see
+        :class:`~skpuffer.training.Training`. None is the rule in the notes. Its `init`,
+        `radius`, `schedule` and `noise_correlation` are for gradients only.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `classes` are those of its target. Numbers are scaled by their bounds,
-        levels become a column each, and rows lie in the unit ball. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with the
+        classes. Numbers are scaled by their bounds, levels become a column each, and
+        rows lie in the unit ball.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
-        covers a record of the largest.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped (gradients alone). Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -121,20 +108,17 @@ class PrivateLogisticRegression(OutputClassifier):
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Noisy coefficients.
     coef_std_ : ndarray of the shape of `coef_`
-        Standard deviation that the noise gives `coef_`, exactly, where it is on
-        the output (``solver='output'``).
+        Standard deviation of the noise of `coef_`, exactly (``solver='output'``).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Noisy intercepts.
     intercept_std_ : ndarray of shape (1,) or (n_classes,)
-        Standard deviation that the noise gives `intercept_`, exactly, where it is
-        on the output (``solver='output'``).
+        Standard deviation of the noise of `intercept_`, exactly (``solver='output'``).
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     n_steps_ : int
         Number of noisy gradient sums; gradients only.
     n_iter_ : ndarray of shape (1,)
-        Number of epochs begun, or the iterations allowed for the output: how many
-        were needed depends on the data and stays private.
+        Number of epochs begun, or the iterations allowed for the output.
     release_ : GradientRelease
         The release that was accounted and run; gradients only.
     certificate_ : Certificate
@@ -145,32 +129,24 @@ class PrivateLogisticRegression(OutputClassifier):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     See Also
     --------
     PrivateLogit : Two classes, with standard errors of the coefficients.
-    skpuffer.compose.OutputPerturbation : The same for any estimator whose sensitivity
-        is known or can be simulated.
-    skpuffer.compose.PublicPreprocessing : Encodes and scales data and prior alike.
 
     Notes
     -----
-    For gradients, what is left at None follows
-    :func:`skpuffer.training.run_defaults`, from public facts alone: the number of
-    records, how much noise the budget asks for, and how curved the loss is.
-
+    Gradients follow :func:`skpuffer.training.run_defaults` where nothing is given.
     Where a scenario bounds how far a record moves, the parameters are kept in a ball of
-    which the radius is 3.8 over the largest curvature of the loss and over the norm of
-    a row, intercept included. There gradients move no more than a few times as far as
-    their records, and are clipped to the longest there is, which costs nothing. The
-    radius is halved, three times at most, while noise would let the parameters travel
-    less than 15 times as far. Where clipping alone takes less noise, nothing is
+    radius 3.8 over the largest curvature of the loss and over the norm of a row,
+    intercept included. It is halved up to three times where noise lets the parameters
+    travel less than 15 times as far. Where clipping alone takes less noise, nothing is
     projected; the certificate says which.
 
     For the output, one record that moves by b in the space of z = y x moves the
@@ -178,16 +154,11 @@ class PrivateLogisticRegression(OutputClassifier):
     of a row, D = sqrt(2 log(2) n C) that of the minimiser, X = R D and L = (1 + X)^2 /
     (4 X), or 1 for X below 1. With more classes it is ``C * min(2 sqrt(2) R, 2 R +
     sqrt(2) b, (sqrt(2) + X / 2) b)`` while the label stays, b the move of x and D the
-    same with their number for the 2. A scenario under which the secret moves a record
-    only a little thus needs less noise than differential privacy; one under which it
-    moves several records pays for each by how far it moves.
+    same with their number for the 2. If the secret moves several records, each is paid
+    for by how far it moves.
 
-    ``solver='auto'`` takes gradients, unless noise keeps them from going far: if the
-    gradients of all n records point the same way the output goes ``C n R / 2``, as
-    slopes at zero are one half. It is taken where training, by its rule (see
-    :func:`skpuffer.training.run_defaults`), goes less than three times as far and
-    gathers more noise on the same way. Found on breast cancer, where the secret moves a
-    record by 0.02 to 2 and epsilon is 0.05 to 1.
+    ``solver='auto'`` takes the output where training, by its rule, goes less than three
+    times as far as ``C n R / 2`` and gathers more noise on the same way.
 
     References
     ----------

@@ -161,18 +161,7 @@ class NewtonSums(CodedColumns):
         return self.coded(X), np.asarray(y, dtype=float), present
 
     def __call__(self, rows: tuple[Floats, Floats, Booleans], slopes: Floats) -> Floats:
-        """Return the exact sum, which must not be released without noise.
-
-        Parameters
-        ----------
-        rows : tuple
-            As :meth:`rows` returns them.
-        slopes : ndarray of shape (width,)
-
-        Returns
-        -------
-        ndarray of shape (dim,)
-        """
+        """Return the exact sum, which must not be released without noise."""
         w, y, present = rows
         (first, second), weights = self.entries, self.weights
         total = np.zeros(self.dim)
@@ -191,14 +180,7 @@ class NewtonSums(CodedColumns):
         return total
 
     def read(self, total: Floats, deviation: float) -> Moments:
-        """Return curvature and gradient off a noisy sum.
-
-        Parameters
-        ----------
-        total : ndarray of shape (dim,)
-        deviation : float
-            Deviation of the noise of each entry.
-        """
+        """Return curvature and gradient off a noisy sum."""
         k, (first, second), weights = self.width, self.entries, self.weights
         products = np.zeros((k + 1, k + 1))
         gradient = np.arange(k)
@@ -253,20 +235,11 @@ def newton_step(
 
     The curvature H and the gradient g at the slopes before are known with noise, and
     the step is ``g / H``. At the slopes of the maximum the gradient vanishes but for
-    noise, and for the sampling of records, of covariance H (Fisher). A step leaves an
-    error of second order. The derivative of the curvature is no larger than itself.
-    Where the curvature falls as fast as it can, a step that changes log-odds by t
-    leaves ``-log(1 - t) - t``, which is below ``t / (1 - t) / 2`` of itself. Twice of
-    that is taken: t is a mean over the records that the curvature is made of, and noise
-    that makes the curvature large makes the step short.
-
-    Parameters
-    ----------
-    moments : Moments
-    before : ndarray of shape (k,)
-    design : ndarray of shape (width, k)
-    longest : float
-        Largest length of the row of a record.
+    noise, and for the sampling of records, of covariance H (Fisher). Where the
+    curvature falls as fast as it can, a step that changes log-odds by t leaves ``-log(1
+    - t) - t``, which is below ``t / (1 - t) / 2`` of itself. Twice of that is taken, as
+    t is a mean over records, and noise that makes the curvature large makes the step
+    short.
     """
     found = resolve(moments, design)
     # nothing is learnt along what is not resolved
@@ -302,52 +275,48 @@ class PrivateLogit(
     BoundedColumnsMixin,
     PrivateEstimatorMixin,
 ):
-    """Logistic regression of two classes, with standard errors.
+    """Fit a logistic regression of two classes, with standard errors.
 
     It takes a few steps of Newton's method, each on a noisy sum of gradients and
-    curvatures. The last one gives coefficients in the units of the data, their errors
-    by noise and by sampling, and tests.
+    curvatures. The last one gives coefficients, their errors by noise and sampling, and
+    tests.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
-        Values outside are clipped, each column by itself. ``'empirical'`` reads the
-        range off the private data, warns, and leaves an estimate for a certificate.
+        Values outside are clipped. 'empirical' reads the private data and warns.
     classes : array-like of shape (2,), default=None
         Public class labels. None takes those of `y` as public.
     fit_intercept : bool, default=True
         Whether there is a constant beside the features.
     max_iter : int, default=6
-        Number of steps. Each has twice the budget of the one before, and the last one
-        half of all. More are needed where the classes are nearly separable.
+        Number of steps. Each has twice the budget of the one before. More are needed
+        where the classes are nearly separable.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` and `classes` are its own. Each level of a category but the
-        first is a column of zeros and ones, whose coefficient is the difference from
-        the first. Records that lack a number, or have no such label, count as nothing.
-        See :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds and classes. Each level of a category but the first is a column of
+        zeros and ones. Records that lack a number or have no such label count as
+        nothing.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Change of the log-odds of the second class by a unit of the feature. Those of
-        the first level of a category, and of marks of missing numbers, are zero.
+        Change of the log-odds of the second class by a unit of the feature; zero for
+        the first level of a category, and for marks of missing numbers.
     intercept_ : ndarray of shape (1,)
         Constant.
     coef_std_ : ndarray of shape (1, n_features)
-        Standard deviation that the noise gives `coef_`, to the first order (delta
-        method). Infinite where the noise drowns the curvature.
+        Standard deviation of the noise of `coef_`, to the first order (delta method).
+        Infinite where the noise drowns the curvature.
     intercept_std_ : ndarray of shape (1,)
         The same of the constant.
     classes_ : ndarray of shape (2,)
@@ -358,8 +327,7 @@ class PrivateLogit(
         Number of steps.
     resolution_ : float
         Smallest eigenvalue of the curvature, in standard deviations of its noise. Below
-        3 nothing is known of some coefficients, such as those of levels that hardly any
-        record has: their errors are infinite, and :meth:`summary` names them.
+        3 some coefficients are unknown, and :meth:`summary` names them.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
@@ -369,37 +337,34 @@ class PrivateLogit(
     release_ : AdaptiveRelease
         The release that was accounted for and run.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     See Also
     --------
-    PrivateLogisticRegression : Many features, more classes, any scenario; without
-        standard errors.
-    PrivateLinearRegression : The same for a number as target.
+    PrivateLogisticRegression : Many features, more classes, any scenario; no errors.
 
     Notes
     -----
     *Errors.* Standard errors assume that records are drawn independently, that the
     log-odds are linear, and that bounds cut off little. Under ``of="table"`` they are
-    of the noise alone, and what is covered is the fit without noise of the very table.
-    Intervals are longer by what one more step might change; rows of :meth:`to_frame`
-    are marked as wide where this is more than half of a standard error. They are also
-    marked where the curvature is below six deviations of its noise: an interval may
-    then be too short, if noise made the curvature large.
+    of the noise alone. Intervals are longer by what one more step might change. Rows of
+    :meth:`to_frame` are marked as wide where this is more than half of a standard
+    error, or where the curvature is below six deviations of its noise: an interval may
+    then be too short.
 
     *Noise.* A record whose residual is a adds ``a`` to the gradient, times its row, and
-    ``a (1 - a)`` to the curvature. It is large in one of them only. So the curvature is
-    released beside the gradient without more noise for either.
+    ``a (1 - a)`` to the curvature, of which one only is large. So the curvature is
+    released without more noise for either.
 
     References
     ----------
     Ganesh, Haghifam, Steinke and Thakurta (2023), Faster differentially private convex
-    optimization via second-order methods, for private steps of Newton's method.
+    optimization via second-order methods.
 
     Examples
     --------
@@ -543,15 +508,5 @@ class PrivateLogit(
         self.release_ = replace(release, context=public)
 
     def decision_function(self, X: Table) -> Floats:
-        """Return the log-odds of the second class.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is ignored. A missing number is replaced by the noisy mean.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_records,)
-        """
+        """Return the log-odds of class two; a missing number is the noisy mean."""
         return self._scores(X)

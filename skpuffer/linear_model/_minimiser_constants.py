@@ -25,8 +25,8 @@ class MinimiserConstants(ABC):
     """Constants of the objective ``C * sum of losses + |w|**2 / 2``.
 
     It is 1-strongly convex: a change of its gradient by g, at the old minimiser, moves
-    the minimiser by at most g, so all that follows is about one record's gradient
-    there. A subclass says how far that moves.
+    the minimiser by at most g (Chaudhuri, Monteleoni and Sarwate, 2011, Lemma 7). A
+    subclass says how far one record's gradient moves there.
 
     Parameters
     ----------
@@ -34,11 +34,6 @@ class MinimiserConstants(ABC):
         Bound R of the l2 norm of a row, the intercept's column included.
     C : float
         Inverse regularisation strength.
-
-    References
-    ----------
-    Chaudhuri, Monteleoni and Sarwate (2011), Differentially private empirical risk
-    minimization, Lemma 7, for the move of the minimiser under a change of records.
     """
 
     loss: SmoothLoss
@@ -256,22 +251,7 @@ def least_noise(
 ) -> Look:
     """Return the look that takes least noise, in a ball of parameters or in none.
 
-    Parameters
-    ----------
-    probe : GradientRelease
-        Release of a single step, at any clip norm.
-    bound : BoundScenario
-        Scenario whose facts about records are used, and none about the data.
-    start : float
-        How far the start is from zero. No ball is asked for that leaves it out.
-    clip_norm, radius : float or None
-        Values decided already; None is by the rule.
-
-    Returns
-    -------
-    Look
-        Its release has the `record`, and an optimiser where the parameters are to be
-        kept in a ball.
+    A ball must not leave out the start, and a given `clip_norm` or `radius` is kept.
     """
     loss = record.loss
     usual = probe.optimiser or Optimiser(learning_rate=1.0)
@@ -317,13 +297,7 @@ def least_noise(
 
 
 def least_clip_norm(record: RecordGradient, accountant: Accountant) -> float:
-    """Return the clip norm below which an accountant takes no such gradients.
-
-    Returns
-    -------
-    float
-        Zero where any will do.
-    """
+    """Return the clip norm below which an accountant takes no such gradients."""
     # scores of several classes are not to be clipped where steps have to contract
     if accountant.last_iterate_only and record.loss.indexed:
         return record.unclipped_norm
@@ -331,12 +305,7 @@ def least_clip_norm(record: RecordGradient, accountant: Accountant) -> float:
 
 
 def refuse_corner(loss: Loss) -> None:
-    """Refuse a radius where no ball bounds how far gradients move.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a radius where no ball bounds how far gradients move."""
     if math.isinf(loss.smoothness):
         raise value_error("linear.radius_loss_has_corner", loss=loss)
 

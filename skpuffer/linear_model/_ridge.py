@@ -71,21 +71,7 @@ class _Moments:
     move_assumptions = (PUBLIC_TARGET,)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity of the moments to moves of the features, targets staying.
-
-        If rows z and w are d apart, ``|z z' - w w'|**2`` is half of
-        ``d**2 * (2 |z|**2 + 2 |w|**2 - d**2) + (|z|**2 - |w|**2)**2``. With the
-        features in a ball of radius one that is largest on its surface, or on one
-        radius of it where d is small; z t moves by d.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n_records, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
-        """
+        """Sensitivity of the moments to moves of the features, targets staying."""
         # With p = z + w and q = z - w, z z' - w w' is (p q' + q p') / 2, of squared
         # norm (|p|**2 |q|**2 + (p q)**2) / 2, where |p|**2 = 2 |z|**2 + 2 |w|**2 - d**2
         # and p q = |z|**2 - |w|**2. |z|**2 and |w|**2 are at most 1 + intercept**2;
@@ -112,24 +98,12 @@ class _Moments:
         return moments if mask is None else np.where(mask[:, None], moments, 0.0)
 
     def prepared(self, columns: Sequence[Any]) -> list[Any]:
-        """Rows and targets of an engine, scaled; :meth:`parts` are made of them.
-
-        Parameters
-        ----------
-        columns : sequence of narwhals.Expr
-            Features, then the target.
-        """
+        """Rows and targets of an engine, scaled; :meth:`parts` are made of them."""
         *features, target = columns
         return [*in_unit_ball(features, self.data_norm), self.target.scaled(target)]
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
-        """Numbers whose sums are asked of an engine: products of rows and targets.
-
-        Parameters
-        ----------
-        columns : sequence
-            As :meth:`prepared`, whose rows are no longer than one.
-        """
+        """Numbers whose sums are asked of an engine: products of rows and targets."""
         *z, target = columns
         last = self.n_features
         # the constant's column is one here, and takes its value in `from_parts`
@@ -206,50 +180,41 @@ class _Moments:
 
 
 class PrivateRidge(LinearRegressor):
-    """Ridge regression by noisy gradients, or on noisy second moments.
+    """Fit a ridge regression by noisy gradients, or on noisy second moments.
 
-    The sums of x x' and of x y, all that a least-squares fit depends on, can be
-    released once with noise, and the coefficients solved from them. Errors are far
-    smaller than the largest there may be, and clipped gradients pay for no more than
-    they are: under differential privacy they take a fraction of the noise.
+    Clipped gradients take a fraction of the noise under differential privacy. The
+    moments are the sums of x x' and of x y, from which the coefficients are solved.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     solver : {'auto', 'gradient', 'moments'}, default='auto'
         ``'gradient'`` trains by noisy clipped gradients, ``'moments'`` releases the
-        sums. ``'auto'`` takes gradients where a record may become any other, as under
-        :class:`~skpuffer.scenarios.RecordScenario`, and the accountant answers for
-        them, unless the noise of the sums is less than a run of some hundred steps
-        leaves undone: beyond some 10^5 records. Where a scenario bounds how far the
-        secret moves a record, moments move as little, and are taken.
+        sums. ``'auto'`` takes moments where a scenario bounds how far the secret moves
+        a record, the accountant does not support gradients, or there are beyond some
+        10^5 records; otherwise gradients.
     alpha : float, default=1.0
         Regularisation strength on rows in units of `data_norm` and targets in units of
         half their range; at least what keeps the noisy moments solvable is added.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     target_bounds : tuple of float, default=None
-        Public bounds (low, high) of the target, from what is known of it without the
-        data. They must be given: values outside are clipped.
+        Public bounds (low, high) of the target; required. Values outside are clipped.
     fit_intercept : bool, default=True
         Whether to add a constant column; for moments it is regularised like the others.
     intercept_scaling : float, default=0.5
         Value of that column in units of `data_norm`. It counts in the noise.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `target_bounds` are those of its target. Numbers are scaled by their
-        bounds, levels become a column each, and rows lie in the unit ball. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, and the
+        target's bounds. Numbers are scaled by their bounds, levels become a column
+        each, and rows lie in the unit ball.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
-        covers a record of the largest.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped (gradients alone). Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -272,33 +237,23 @@ class PrivateRidge(LinearRegressor):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
-
-    See Also
-    --------
-    PrivateSGDRegressor : Other losses, and other steps.
 
     Notes
     -----
     Steps, clip norm and learning rate of gradients follow
-    :func:`skpuffer.training.run_defaults`, from public facts alone. On ten tables of
-    some hundred to 10^5 records, at epsilon from 0.1 to 3, they explained more of the
-    variance than moments on eight, by up to 0.8; on two, one with a skewed target, up
-    to 0.013 less (see ``benchmarks/least_squares.py``).
-
-    The noise of moments makes their matrix indefinite. Negative eigenvalues are
-    set to zero, and the expected spectral norm of the noise is added to the diagonal.
+    :func:`skpuffer.training.run_defaults`. For moments, negative eigenvalues of the
+    noisy matrix are set to zero, and the noise's expected spectral norm is added to the
+    diagonal.
 
     References
     ----------
-    Wang (2018), Revisiting differentially private linear regression, Algorithm 1, for
-    regularising by the noise's norm; the two moments are released with joint noise
-    here.
+    Wang (2018), Revisiting differentially private linear regression, Algorithm 1.
 
     Examples
     --------

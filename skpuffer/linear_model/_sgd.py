@@ -38,29 +38,26 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class PrivateSGDClassifier(LinearClassifier):
-    """A linear classifier trained by noisy clipped gradients.
+    """Train a linear classifier by noisy clipped gradients.
 
-    More than two classes are trained at once, in one release: by the multinomial
-    logistic loss, or by the multi-class hinge loss of Crammer and Singer.
+    More than two classes are trained in one release, by the multinomial logistic loss
+    or by the multi-class hinge loss of Crammer and Singer.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     loss : {'log_loss', 'hinge', 'huber_hinge'}, default='log_loss'
         Loss of a record: logistic regression, a linear support vector machine, or one
         with a smoothed corner.
     width : float, default=0.5
-        Half-width of the corner of ``'huber_hinge'``, which is quadratic for margins
-        within so much of one. The wider, the less its gradients move with a record.
+        Half-width of the corner of ``'huber_hinge'``, quadratic for margins within so
+        much of one. The wider, the less its gradients move with a record.
     alpha : float, default=0.0
-        Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy; the noise
-        and the number of steps regularise already.
+        Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
@@ -70,25 +67,21 @@ class PrivateSGDClassifier(LinearClassifier):
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
-        Public weight of each label, one for those that are left out; in proportion to
-        the largest, a record's clipped gradient is multiplied by its own, so that none
-        takes more noise. ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the
-        number of classes times these public shares: the labels of the table are never
-        counted. None is one for all.
+        Public weight of each label, one for others; in proportion to the largest, a
+        record's clipped gradient is multiplied by its own. ``('balanced', {'no': 0.99,
+        'yes': 0.01})`` is one over the number of classes times these public shares.
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
     training : Training, default=None
-        How gradients are batched, clipped and followed, and where they start; see
-        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
+        How gradients are batched, clipped and followed; see
+        :class:`~skpuffer.training.Training`. None is the rule in the notes.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `classes` are those of its target. Numbers are scaled by their bounds,
-        levels become a column each, and rows lie in the unit ball. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with the
+        classes. Numbers are scaled by their bounds, levels become a column each, and
+        rows lie in the unit ball.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
-        covers a record of the largest.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped (gradients alone). Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -113,10 +106,10 @@ class PrivateSGDClassifier(LinearClassifier):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
@@ -126,17 +119,12 @@ class PrivateSGDClassifier(LinearClassifier):
 
     Notes
     -----
-    Parameters left at None follow :func:`skpuffer.training.run_defaults`, from public
-    facts alone: the number of records, how much noise the budget asks for, and how
-    curved the loss is.
-
-    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
-    which the radius is 3.8 over the largest curvature of the loss and over the norm of
-    a row, intercept included. There gradients move no more than a few times as far as
-    their records, and are clipped to the longest there is, which costs nothing. The
-    radius is halved, three times at most, while noise would let the parameters travel
-    less than 15 times as far. Where clipping alone takes less noise, nothing is
-    projected; the certificate says which.
+    What is left at None follows :func:`skpuffer.training.run_defaults`. Where a
+    scenario bounds how far a record moves, the parameters are kept in a ball of radius
+    3.8 over the largest curvature of the loss and over the norm of a row, intercept
+    included. It is halved up to three times where noise lets the parameters travel less
+    than 15 times as far. Where clipping alone takes less noise, nothing is projected;
+    the certificate says which.
 
     References
     ----------
@@ -214,56 +202,35 @@ class PrivateSGDClassifier(LinearClassifier):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Table) -> Floats:
-        """Return the probability of each class; only with ``loss='log_loss'``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_records, n_classes)
-        """
+        """Return the probability of each class; only with ``loss='log_loss'``."""
         return _classes.predict_proba(self, X)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Table) -> Floats:
-        """Return the logarithm of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_records, n_classes)
-        """
+        """Return the logarithm of :meth:`predict_proba`."""
         log_probabilities: Floats = np.log(self.predict_proba(X))
         return log_probabilities
 
 
 class PrivateSGDRegressor(LinearRegressor):
-    """A linear regressor trained by noisy clipped gradients.
+    """Train a linear regressor by noisy clipped gradients.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     loss : {'squared_error', 'huber'}, default='squared_error'
         Loss of a record.
     epsilon : float, default=0.1
-        Where the Huber loss becomes linear, in units of half the target's range. (The
-        budget of the same name is a parameter of the accountant.)
+        Where the Huber loss becomes linear, in units of half the target's range. It is
+        not the budget.
     alpha : float, default=0.0
         Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
     target_bounds : tuple of float, default=None
-        Public bounds (low, high) of the target, from what is known of it without the
-        data. They must be given: values outside are clipped.
+        Public bounds (low, high) of the target; required. Values outside are clipped.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
@@ -273,17 +240,15 @@ class PrivateSGDRegressor(LinearRegressor):
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
     training : Training, default=None
-        How gradients are batched, clipped and followed, and where they start; see
-        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
+        How gradients are batched, clipped and followed; see
+        :class:`~skpuffer.training.Training`. None is the rule in the notes.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `target_bounds` are those of its target. Numbers are scaled by their
-        bounds, levels become a column each, and rows lie in the unit ball. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, and the
+        target's bounds. Numbers are scaled by their bounds, levels become a column
+        each, and rows lie in the unit ball.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
-        covers a record of the largest.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped (gradients alone). Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -306,10 +271,10 @@ class PrivateSGDRegressor(LinearRegressor):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
@@ -319,16 +284,11 @@ class PrivateSGDRegressor(LinearRegressor):
 
     Notes
     -----
-    Parameters left at None follow :func:`skpuffer.training.run_defaults`, from public
-    facts alone: the number of records, how much noise the budget asks for, and how
-    curved the loss is.
-
-    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
-    which the radius is 3.2 over the largest norm of a row in units of `data_norm`,
-    intercept included. There gradients move no more than a few times as far as their
-    records, and are clipped to the longest there is, which costs nothing. The radius is
-    taken 1.5 times smaller, three times at most, while noise would let the parameters
-    travel less than 100 times as far. Where clipping alone takes less noise, nothing is
+    What is left at None follows :func:`skpuffer.training.run_defaults`. Where a
+    scenario bounds how far a record moves, the parameters are kept in a ball of radius
+    3.2 over the largest norm of a row in units of `data_norm`, intercept included. It
+    is taken 1.5 times smaller up to three times, where noise lets the parameters travel
+    less than 100 times as far. Where clipping alone takes less noise, nothing is
     projected; the certificate says which.
 
     Examples
