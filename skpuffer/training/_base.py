@@ -38,17 +38,14 @@ class Gradients(ABC):
     y : array-like of shape (n_records,)
         Class indices for classification, finite numbers for regression.
     n_classes : int, default=None
-        Public number of classes, never read off `y`. Needed for losses with one score
-        for each class.
+        Public number of classes. Needed for losses with one score for each class.
     data_norm : float, default=None
         Public l2 norm to which longer rows are scaled down, and the unit in which rows
         are read; None leaves them as they are.
     counted : array-like of bool of shape (n_records,), default=None
-        Records that count; the gradient of any other is zero, whatever its target. None
-        is all.
+        Records that count; the gradient of any other is zero. None is all.
     weights : array-like of shape (n_records,), default=None
-        In [0, 1]: what a record's gradient, once it is clipped, is multiplied by, so
-        that none moves a sum by more than the clip norm. None is one for all.
+        Factors in [0, 1] of the clipped gradients. None is one for all.
 
     Attributes
     ----------
@@ -58,12 +55,6 @@ class Gradients(ABC):
         Length of the parameter vector.
     n_outputs : int
         Number of scores of an example.
-
-    Raises
-    ------
-    ValueError
-        If `X` or `y` holds NaN or infinity, they do not fit each other, or a weight is
-        none.
 
     Examples
     --------
@@ -122,17 +113,7 @@ class Gradients(ABC):
         self.dim = sum(self.blocks)
 
     def weighted(self, weights: Floats) -> Self:
-        """Return the gradients of records with weights.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows,)
-            In [0, 1], as of the class; those it has are multiplied by them.
-
-        Returns
-        -------
-        Gradients
-        """
+        """Return the gradients of records with weights."""
         own = copy.copy(self)
         shares = self._check_weights(weights)
         own.weights = shares if self.weights is None else self.weights * shares
@@ -149,8 +130,7 @@ class Gradients(ABC):
         Returns
         -------
         Gradients
-            A batch is one of units. The mean of vectors within the clip norm lies
-            within it, so a unit moves a sum no further than one record would.
+            A unit moves a sum no further than one record would.
         """
         sizes = np.bincount(units)
         # rounded down, so that the weights of a unit add up to no more than one
@@ -242,19 +222,11 @@ class Gradients(ABC):
         -------
         ndarray of shape (dim,), float64
 
-        Raises
-        ------
-        ValueError
-            If the release clips blocks that are not those of the model, or to a norm
-            that is too short for the dtype of the rows.
-
         Notes
         -----
         The gradients are taken at parameters none of which is larger than the largest
-        entry of a row (see `Rows.limit`). Then nothing overflows but a length, of a
-        gradient that is then shortened to nothing. Parameters are public, so that they
-        may be moved as one likes; a sum that overflowed would be what it is for all
-        records at once.
+        entry of a row (see `Rows.limit`), so that nothing overflows but a length, of a
+        gradient that is then shortened to nothing.
         """
         total = np.zeros(self.dim)
         for part in self.part_sums(parameters, index, release):
@@ -275,19 +247,12 @@ class Gradients(ABC):
         parameters : ndarray of shape (dim,)
         index : ndarray of shape (size,) or None
         release : GradientRelease
-            As for :meth:`clipped_sum`.
         parts : sequence of slice, default=None
             Some of the batch, as ``Rows.parts`` has them; None for all of them.
 
         Yields
         ------
         ndarray of shape (dim,), float64
-            One for each part.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`clipped_sum` does.
         """
         # before any gradient: what is executed is what was accounted for
         _check_release(release, self.blocks, self.rows.dtype)
@@ -309,13 +274,7 @@ class Gradients(ABC):
             yield total
 
     def settle(self, release: GradientRelease) -> None:
-        """Find, and keep, what is the same at all steps of a run.
-
-        Parameters
-        ----------
-        release : GradientRelease
-            Release whose sums will be asked for.
-        """
+        """Find, and keep, what is the same at all steps of a run."""
         self.rows.norms(release.clip_order)
 
     def __sizeof__(self) -> int:
@@ -323,13 +282,7 @@ class Gradients(ABC):
         return object.__sizeof__(self) + sys.getsizeof(self.rows)
 
     def reader(self) -> Gradients:
-        """Return the same gradients, of which sums may be made while these make some.
-
-        Returns
-        -------
-        Gradients
-            Of the same records; what is written to while a sum is made is its own.
-        """
+        """Return the same gradients, to be summed while these are."""
         own = copy.copy(self)
         own.rows = self.rows.reader()
         return own
@@ -348,14 +301,7 @@ class Gradients(ABC):
 def _check_release(
     release: GradientRelease, blocks: tuple[int, ...], dtype: np.dtype[Any]
 ) -> None:
-    """Check the blocks and the clip norm of a release against a model and its dtype.
-
-    Raises
-    ------
-    ValueError
-        If it clips other parts than the whole vector or those a model has, or to a norm
-        so short that numbers of `dtype` would be rounded by more than the slack.
-    """
+    """Check the blocks and the clip norm of a release against a model and its dtype."""
     # other blocks would clip other parts than the noise was calibrated for
     if release.blocks not in (None, blocks):
         raise value_error(
@@ -378,10 +324,9 @@ def _check_release(
 class LinearGradients(Gradients):
     """Clipped gradients of a linear model, summed without building any of them.
 
-    The gradient of an example is the outer product of its features, a constant
-    appended for the intercept, and of the derivative of the loss by its scores. Any
-    entrywise norm of it is the product of the two norms, so the clipped ones add up in
-    two matrix products.
+    The gradient of an example is the outer product of its features, with a constant for
+    the intercept, and of the derivative of the loss by its scores. Any entrywise norm
+    is the product of the two norms, so clipped ones add up in two matrix products.
 
     Parameters
     ----------
@@ -391,24 +336,16 @@ class LinearGradients(Gradients):
     y : array-like of shape (n_records,)
         Class indices for classification, finite numbers for regression.
     n_classes : int, default=None
-        Public number of classes, never read off `y`. Needed for losses with one score
-        for each class.
+        Public number of classes. Needed for losses with one score for each class.
     intercept_scale : float, default=1.0
         Constant appended to the features of each record; zero for no intercept.
     data_norm : float, default=None
         Public l2 norm to which longer rows are scaled down, and the unit in which rows
         are read; None leaves them as they are.
     counted : array-like of bool of shape (n_records,), default=None
-        Records that count; the gradient of any other is zero, whatever its target. None
-        is all.
+        Records that count; the gradient of any other is zero. None is all.
     weights : array-like of shape (n_records,), default=None
-        In [0, 1]: what a record's clipped gradient is multiplied by. None is one for
-        all.
-
-    Raises
-    ------
-    ValueError
-        If `X` or `y` holds NaN or infinity, or they do not fit each other.
+        Factors in [0, 1] of the clipped gradients. None is one for all.
 
     Notes
     -----
@@ -473,18 +410,7 @@ class LinearGradients(Gradients):
         return np.zeros(self.dim)
 
     def split(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """Take a parameter vector apart.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (dim,)
-
-        Returns
-        -------
-        coef : ndarray of shape (n_outputs, n_features)
-        intercept : ndarray of shape (n_outputs,)
-            To be added to the scores: the intercept scale is in it.
-        """
+        """Return weights of shape (n_outputs, n_features), and intercepts."""
         weights = self.blocks[0]
         # copies: what is published must not change with the next step
         coef = parameters[:weights].reshape(self.rows.n_features, self.n_outputs).T
@@ -535,12 +461,7 @@ class LinearGradients(Gradients):
         return total
 
     def settle(self, release: GradientRelease) -> None:
-        """Find, and keep, the caps of the residuals in a run.
-
-        Parameters
-        ----------
-        release : GradientRelease
-        """
+        """Find, and keep, the caps of the residuals in a run."""
         self._caps(release)
 
     def _clip(

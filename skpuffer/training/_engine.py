@@ -48,8 +48,7 @@ class RecalibrationRun:
     """State of the last steps of a run, which find a factor of all parameters.
 
     Gradients are taken at multiples of the parameters, on a grid up to one, and read
-    along them alone, so that one direction of their noise matters. Labels stay what
-    they are.
+    along them alone. Labels stay what they are.
 
     Parameters
     ----------
@@ -66,22 +65,9 @@ class RecalibrationRun:
 
     Notes
     -----
-    The sum of the slopes between a factor and one, by the trapezoidal rule, is how much
-    the loss falls. Its noise is known, and grows with the way; returned is the factor
-    of which the loss falls most when one standard deviation is taken off.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.releases import Recalibration
-    >>> from skpuffer.training._engine import RecalibrationRun
-    >>> run = RecalibrationRun(
-    ...     Recalibration(n_steps=3, clip_norm=1.0, shortest=0.5), np.array([2.0, 0.0])
-    ... )
-    >>> for _ in range(3):
-    ...     run.step(run.parameters - np.array([1.5, 9.0]))
-    >>> run.result()
-    array([1.5, 0. ])
+    By the trapezoidal rule, the sum of the slopes between a factor and one is how much
+    the loss falls. The factor is returned of which it falls most less one deviation of
+    noise.
     """
 
     def __init__(
@@ -109,23 +95,12 @@ class RecalibrationRun:
         return found
 
     def step(self, gradient: Floats) -> None:
-        """Take the slope along the parameters of one more noisy mean gradient.
-
-        Parameters
-        ----------
-        gradient : ndarray of shape (dim,)
-        """
+        """Take the slope along the parameters of one more noisy mean gradient."""
         factor = self._factors[len(self._slopes)]
         self._slopes.append(float(gradient @ self._initial) + factor * self._penalty)
 
     def result(self) -> Floats:
-        """Return the parameters at the factor that was found.
-
-        Returns
-        -------
-        ndarray of shape (dim,)
-            As they were where no other factor is better for sure.
-        """
+        """Return the parameters at the factor that was found."""
         slopes = np.array(self._slopes)
         # what overflowed is found at the end of the run
         if len(slopes) < 2 or not np.all(np.isfinite(slopes)):
@@ -151,8 +126,6 @@ class Step(NamedTuple):
 
     Examples
     --------
-    A test may look at what was summed:
-
     >>> import numpy as np
     >>> from skpuffer.noise import GaussianNoise
     >>> from skpuffer.releases import GradientRelease, Optimiser
@@ -189,10 +162,9 @@ def train(
 ) -> Floats:
     """Execute a gradient release.
 
-    At each step: a batch, by the sampling scheme of the release; the sum of its
-    gradients, clipped as the release says; noise, correlated with that of other steps
-    if the release says so, also where the batch is empty; the division by the public
-    divisor of the release; a step of the optimiser.
+    Each step draws a batch by the release's sampling scheme, sums its clipped
+    gradients, adds noise also to empty batches, divides by the public divisor, and
+    follows the optimiser.
 
     Parameters
     ----------
@@ -202,17 +174,15 @@ def train(
         The release accounted for, with the optimiser that makes parameters of it.
     noise : Noise
         Added to each sum of clipped gradients, in their unit; with
-        ``noise_position='update'`` to each iterate, in that of the parameters. Where
-        the release has a `noise_correlation`, the strategy mixes such draws: the scale
-        is theirs, not that of what is added.
+        ``noise_position='update'`` to each iterate. A `noise_correlation` of the
+        release mixes such draws.
     rng : numpy.random.Generator
     initial : array-like of shape (dim,), default=None
-        Starting parameters, which must be public or released before: None for those of
+        Starting parameters, which must be public or released before. None is those of
         the model, which depend on no data.
     n_jobs : int, default=None
-        Workers that sum up gradients of all records, as joblib has it; None is 1 unless
-        in a ``joblib.parallel_config``. The result is the same to the last digit. It
-        has no effect on batches that are drawn, nor on small tables.
+        Workers that sum up gradients of all records, as in joblib. The result is the
+        same to the last digit.
     verbose : bool, default=False
         Whether to show a progress bar.
     record : list, default=None
@@ -225,26 +195,21 @@ def train(
     Raises
     ------
     ValueError
-        If the release is not one of these gradients, the parameters overflow, or a
-        model is recalibrated that is not linear.
+        If the release is not one of these gradients, or the parameters overflow.
 
     Notes
     -----
-    The generator spawns three: for the starting parameters, for the batches and for the
-    noise, in this order. The last two are read by nothing else, and no draw depends on
-    the data, so a run can be replayed.
+    The generator spawns three: for the starting parameters, the batches and the noise,
+    in this order. No draw depends on the data, so a run can be replayed.
 
-    Floating point rounds. Its possible addition to how far a record moves a sum is
-    taken off the clip norm, 3 % in float32 and next to nothing in float64; see
-    `Rows.slack`. Without a seed, sums and noise are rounded to one public grid; see
-    :mod:`skpuffer.noise`. Linear algebra takes one thread, as blocks of rows are small:
-    more cores are made use of by `n_jobs`. Workers get the records, and draw nothing.
+    The possible rounding error of a sum is taken off the clip norm, 3 % in float32 and
+    next to nothing in float64; see `Rows.slack`. Without a seed, sums and noise are
+    rounded to one public grid; see :mod:`skpuffer.noise`.
 
     References
     ----------
     Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
-    Choquette-Choo et al. (2023), (Amplified) banded matrix factorization: a unified
-    approach to private training (noise that is correlated across steps).
+    Choquette-Choo et al. (2023), (Amplified) banded matrix factorization.
 
     Examples
     --------
@@ -465,13 +430,7 @@ _RECALIBRATED_FROM, _RECALIBRATED_BY_PARAMETER = 100.0, 25.0
 
 
 def travel(n_records: int, multiplier: float, smoothness: float) -> float:
-    """How far parameters may travel before noise weighs in scores.
-
-    Parameters
-    ----------
-    multiplier, smoothness : float
-        As for :func:`run_defaults`, whose notes explain it.
-    """
+    """How far parameters may travel before noise weighs in scores."""
     return _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
 
 
@@ -524,19 +483,9 @@ class OptimiserRun:
         self._rates = optimiser.step_sizes(n_steps)
 
     def step(self, gradient: Floats, noise: Floats | None = None) -> Floats:
-        """Return the parameters after one more noisy mean gradient.
+        """Return the parameters after one more noisy mean gradient, as a new array.
 
-        Parameters
-        ----------
-        gradient : ndarray of shape (dim,)
-            Not changed.
-        noise : ndarray of shape (dim,), default=None
-            Added to the updated parameters, where it is not in the gradient.
-
-        Returns
-        -------
-        ndarray of shape (dim,)
-            A new array.
+        `noise` is added to the updated parameters, where it is not in the gradient.
         """
         optimiser = self._optimiser
         # Sutskever et al. (2013), with the velocity in units of gradients and not of
@@ -602,13 +551,6 @@ class RunDefaults:
         As in :class:`~skpuffer.releases.Optimiser`.
     recalibration : Recalibration or None
         The last ones of the steps, if they are others.
-
-    Examples
-    --------
-    >>> from skpuffer.training import run_defaults
-    >>> defaults = run_defaults(n_records=400, multiplier=4.0, smoothness=0.25)
-    >>> defaults.n_steps, round(defaults.clip_norm, 3), round(defaults.learning_rate, 3)
-    (50, 0.3, 8.0)
     """
 
     n_steps: int
@@ -632,15 +574,14 @@ def run_defaults(
     n_parameters: int = 1,
     regression: bool = False,
 ) -> RunDefaults:
-    """Hyperparameters from public facts, so that noise and signal are in balance.
+    """Return hyperparameters from public facts that balance noise and signal.
 
     Parameters
     ----------
     n_records : int
     multiplier : float
         Standard deviation, in units of the clip norm, of the noise that one sum of all
-        gradients would take if it were all that is released: what the budget buys.
-        Several sums take sqrt(n_steps) times as much each.
+        gradients would take alone. Several sums take sqrt(n_steps) times as much each.
     smoothness : float
         Lipschitz constant of the loss's derivative; infinity counts as one.
     n_steps, clip_norm : optional
@@ -648,11 +589,11 @@ def run_defaults(
     schedule : str, default=None
         As in :class:`~skpuffer.releases.Optimiser`; None is 'constant'.
     longest_step : float, default=None
-        Longest step of a run without momentum and averages, of which only the last
-        iterate leaves; None is any other run.
+        Longest step of a run of which only the last iterate is released, without
+        momentum; None is any other run.
     unclipped_norm : float, default=None
-        Clip norm that scales no gradient down, of a run that may end in steps of
-        recalibration; None is one that may not.
+        Clip norm that scales no gradient down, of a run that may end in recalibration;
+        None is one that may not.
     n_parameters : int, default=1
         Read for that choice alone.
     regression : bool, default=False
@@ -664,44 +605,35 @@ def run_defaults(
 
     Notes
     -----
-    *Distance.* If every record's gradient always pointed the same way with the clip
-    norm C, the parameters would travel ``R = C * rate * n_steps`` in all. Meanwhile the
-    noise alone gives the score of a row of norm one a standard deviation of
-    ``R * multiplier / n_records``, whatever the number of steps. The rule chooses R so
-    that this noise is about one, the scale on which a logistic score matters (less for
-    more sharply curved losses): a shorter distance wastes signal and a longer one buys
-    noise. R follows from the number of records and the budget alone; features and
-    classes need not be known.
+    *Distance.* If every clipped gradient pointed the same way, the parameters would
+    travel ``R = C * rate * n_steps`` with the clip norm C, while noise gives the score
+    of a row of norm one a standard deviation of ``R * multiplier / n_records``. R is
+    chosen so that this is about one (less for more sharply curved losses). R follows
+    from the number of records and the budget alone.
 
-    *Clip norm.* The ratio of noise to clip norm is set by the budget, so a small C
-    turns down well-fitted and badly fitted records alike until only directions count,
-    as for a hinge loss; 0.3 is a good one. With many records the distance asks for more
-    than stable steps can make in few epochs; then C grows, up to 0.75, where it hardly
-    biases any more.
+    *Clip norm.* It is 0.3. With many records the distance asks for more than stable
+    steps can make in few epochs; then it grows, up to 0.75.
 
     *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one, and
     momentum makes it longer. Between 50 and 100 steps are taken, or 200 where they read
-    no more than a million records, as many as keep the momentum at 0.5; where that many
-    do not, it may grow to 0.95. The number of steps costs no privacy, as that of full
-    batches is exact. The mean of the last third of the iterates is released. Where only
-    the last one may be, 200 short steps do as well.
+    no more than a million records, as many as keep the momentum at 0.5; otherwise it
+    may grow to 0.95. The mean of the last third of the iterates is released. Where only
+    the last one may be, 200 short steps are taken.
 
-    *Recalibration.* Clipping biases scores towards the more certain side, and classes
-    that are rare or overlap are then believed with too much confidence. Where the
+    *Recalibration.* Clipping biases scores towards the more certain side. Where the
     records are more than 100 times the noise of one sum, and than 25 times with the
-    root of the number of parameters, a step in eleven is one after the others in which
-    nothing is clipped, and which all together find one factor of all parameters (see
-    :class:`~skpuffer.releases.Recalibration`): scores become log-odds, and labels stay.
+    root of the number of parameters, a step in eleven comes last and clips nothing:
+    together these find one factor of all parameters (see
+    :class:`~skpuffer.releases.Recalibration`).
 
-    *Regression.* Errors are smaller than the range of the target, and a prediction that
-    is as noisy as the target varies is worth nothing. So R is 0.4 of that, growing with
-    the records over the noise of one sum to 1.2, and the clip norm 0.3 where they are
-    1000 times as many: shorter where they are fewer, and longer where they are more, as
-    short ones lead to a median and not to the mean.
+    *Regression.* R is 0.4 of the above, growing with the records over the noise of one
+    sum to 1.2. The clip norm is 0.3 where they are 1000 times as many, shorter where
+    they are fewer and longer where they are more: short ones lead to a median, not to
+    the mean.
 
     *Schedule.* Where steps are shorter than the longest one for a part of the run, that
-    one is made longer, so that they go as far together; but not beyond what is stable
-    with a momentum of 0.95.
+    one is made longer, so that they go as far together, within what is stable with a
+    momentum of 0.95.
 
     Examples
     --------
@@ -808,26 +740,10 @@ NOISE_CORRELATIONS: dict[str, Callable[[int, int, int], NoiseStrategy]] = {
 
 
 def strategy_of_run(asked: Any, release: GradientRelease) -> NoiseStrategy | None:
-    """Return the strategy for a run, given it or its name.
+    """Return the strategy for a run, given it or its name; None is independent noise.
 
-    Parameters
-    ----------
-    asked : NoiseStrategy or str
-        A strategy is taken as it is. Banded strategies made by their names have four
-        diagonals, or as many as an epoch has steps.
-    release : GradientRelease
-        The run, complete but for the correlation of its noise.
-
-    Returns
-    -------
-    NoiseStrategy or None
-        None for independent noise; also where every step is an epoch, in which all
-        records take part each time and nothing is gained.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
+    Banded strategies made by their names have four diagonals, or as many as an epoch
+    has steps. It is None where every step is an epoch.
     """
     if not isinstance(asked, str):
         strategy: NoiseStrategy = asked

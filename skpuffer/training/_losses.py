@@ -25,11 +25,10 @@ _ACUTE = ((0.0, 1.0), (-1.0, 1.0))
 
 
 class Loss(ABC):
-    """Base of losses: of the scores of each example, not summed over examples.
+    """Base of losses of the scores of each example, not summed over examples.
 
-    Scores and derivatives have shape (n,) for one output and (n, n_outputs) for
-    several. Targets are class indices for classification, of any number type, and real
-    numbers for regression.
+    Scores have shape (n,) for one output and (n, n_outputs) for several. Targets are
+    class indices or real numbers.
 
     Attributes
     ----------
@@ -49,8 +48,6 @@ class Loss(ABC):
 
     Examples
     --------
-    One of one's own states what accountants rest on, besides its values:
-
     >>> import math
     >>> import numpy as np
     >>> from skpuffer.training import LinearGradients, Loss
@@ -107,8 +104,9 @@ class Loss(ABC):
     def gradient_lipschitz(self, score: float) -> float:
         """Lipschitz constant, in the row, of one record's gradient by the parameters.
 
-        At fixed parameters and a fixed target. For two classes the row is the signed
-        one, ``z = y x`` with y = ±1, of which alone the gradient is made.
+        At fixed parameters and a fixed target; for two classes of the signed row ``z =
+        y x``. The gradient ``l'(w x) x`` moves by ``|l'|`` for each unit that x moves,
+        and by ``|x|`` times what l' moves, of scores that move by ``|w|`` each.
 
         Parameters
         ----------
@@ -119,12 +117,6 @@ class Loss(ABC):
         -------
         float
             Infinite for a loss with a corner.
-
-        Notes
-        -----
-        The gradient is ``l'(w x) x``. By the product rule it moves by ``|l'|`` for each
-        unit that x moves, and by ``|x|`` times what l' moves, of scores that move by
-        ``|w|`` each.
         """
         # a jump is one at any scores, however small
         if math.isinf(self.smoothness):
@@ -137,8 +129,7 @@ class Loss(ABC):
         Parameters
         ----------
         shift : float
-            Positive; how far the row of :meth:`gradient_lipschitz` moves, its target
-            staying where there are more than two classes.
+            Positive; how far the row of :meth:`gradient_lipschitz` moves.
         clip_norm : float
             Norm for l2 clipping of the whole gradient.
         row_norm : float
@@ -193,8 +184,8 @@ class SmoothLoss(Loss):
         Returns
         -------
         ndarray of the shape of `scores`
-            The Hessian of each example's loss times its direction. Where the derivative
-            has a corner, that of either side.
+            The Hessian of each example's loss times its direction, on either side of
+            corners.
         """
 
 
@@ -381,8 +372,7 @@ class HuberHinge(_Margin, SmoothLoss):
 
     References
     ----------
-    Chaudhuri, Monteleoni, Sarwate (2011), Differentially private empirical risk
-    minimization, Section 3.4.
+    Chaudhuri, Monteleoni, Sarwate (2011), Section 3.4.
 
     Examples
     --------
@@ -438,8 +428,7 @@ class MulticlassHinge(Loss):
 
     References
     ----------
-    Crammer and Singer (2001), On the algorithmic implementation of multiclass
-    kernel-based vector machines.
+    Crammer and Singer (2001), Multiclass kernel-based vector machines.
 
     Examples
     --------
@@ -582,22 +571,15 @@ class Huber(SmoothLoss):
 
 
 def _corner_move(shift: float, clip_norm: float, row_norm: float) -> float:
-    """Bound the move of clipped gradients that are minus a share of the row.
-
-    With a share in [0, 1], they lie on the way from zero to the row, clipped. A
-    distance is convex, so of points on two such ways it is largest between ends: zero
-    and either clipped row, or the two clipped rows, which are no further apart than the
-    rows (a projection).
-    """
+    """Bound the move of clipped gradients that are minus a share of the row."""
     return max(min(clip_norm, row_norm), min(shift, 2 * clip_norm))
 
 
 def _right_angle_move(shift: float, clip_norm: float, row_norm: float) -> float:
     """Bound the move of clipped gradients of several scores, at a fixed class.
 
-    Of one row, two gradients are at most a right angle apart, as the derivatives of one
-    class have no negative product; then the row moves, and a derivative is no longer
-    than sqrt(2).
+    Of one row, two gradients are at most a right angle apart; then the row moves, and a
+    derivative is no longer than sqrt(2).
     """
     root = math.sqrt(2)
     return root * (min(clip_norm, root * row_norm) + shift)
@@ -623,25 +605,9 @@ LOSSES: dict[str, tuple[Any, Any]] = {
 
 
 def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> Loss:
-    """Make a loss by its name.
+    """Make a loss by its name, for a number of classes or None for regression.
 
-    Parameters
-    ----------
-    name : {'log_loss', 'hinge', 'huber_hinge', 'squared_error', 'huber'}
-    n_classes : int, default=None
-        Number of classes, None for regression. More than two classes get one score
-        each.
-    **parameters : dict
-        `width` of 'huber_hinge' and 'huber'.
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    ValueError
-        If the name is not known, or does not fit a classifier or a regressor.
+    `parameters` may be the `width` of 'huber_hinge' and 'huber'.
     """
     # two classes have one score: a second would say the same, and move the sum as well
     single, multiple = LOSSES[check_option(tuple(LOSSES), loss=name)]

@@ -52,9 +52,8 @@ ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
 class PerceptronGradients(Gradients):
     """Clipped gradients of a perceptron, summed without building any of them.
 
-    The gradient of an example in a layer is the outer product of what enters the layer,
-    a one appended for the bias, and of the derivative of the loss by what leaves it.
-    Its entrywise norm is the product of theirs.
+    The gradient of an example in a layer is the outer product of what enters it, with a
+    one for the bias, and of the derivative of the loss by what leaves it.
 
     Parameters
     ----------
@@ -65,8 +64,7 @@ class PerceptronGradients(Gradients):
     y : array-like of shape (n_records,)
         Class indices for classification, finite numbers for regression.
     n_classes : int, default=None
-        Public number of classes, never read off `y`. Needed for losses with one score
-        for each class.
+        Public number of classes. Needed for losses with one score for each class.
     n_hidden : int, default=100
         Units of the hidden layer.
     activation : {'relu', 'tanh', 'logistic', 'identity'}, default='relu'
@@ -75,17 +73,9 @@ class PerceptronGradients(Gradients):
         Public l2 norm to which longer rows are scaled down, and the unit in which rows
         are read; None leaves them as they are.
     counted : array-like of bool of shape (n_records,), default=None
-        Records that count; the gradient of any other is zero, whatever its target. None
-        is all.
+        Records that count; the gradient of any other is zero. None is all.
     weights : array-like of shape (n_records,), default=None
-        In [0, 1]: what a record's clipped gradient is multiplied by. None is one for
-        all.
-
-    Raises
-    ------
-    ValueError
-        If `X` or `y` holds NaN or infinity, or they do not fit each other, or a
-        parameter is out of its range.
+        Factors in [0, 1] of the clipped gradients. None is one for all.
 
     Notes
     -----
@@ -142,12 +132,7 @@ class PerceptronGradients(Gradients):
         return found
 
     def settle(self, release: GradientRelease) -> None:
-        """Find, and keep, the norms of what enters the hidden layer.
-
-        Parameters
-        ----------
-        release : GradientRelease
-        """
+        """Find, and keep, the norms of what enters the hidden layer."""
         self.rows.norms(release.clip_order, 1.0)
 
     def _sizes(self) -> tuple[int, ...]:
@@ -168,17 +153,7 @@ class PerceptronGradients(Gradients):
         return mask
 
     def initial(self, rng: np.random.Generator) -> Floats:
-        """Draw weights uniformly within the bounds of Glorot and Bengio (2010).
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray of shape (dim,)
-            Biases are zero.
-        """
+        """Draw weights uniformly as Glorot and Bengio (2010) do; biases are zero."""
         # scikit-learn's bounds for its MLPClassifier
         factor = 2.0 if self.activation == "logistic" else 6.0
         sizes = (self.rows.n_features, self.n_hidden, self.n_outputs)
@@ -190,17 +165,7 @@ class PerceptronGradients(Gradients):
         return np.concatenate(parts)
 
     def split(self, parameters: Floats) -> tuple[list[Floats], list[Floats]]:
-        """Take a parameter vector apart.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (dim,)
-
-        Returns
-        -------
-        coefs : list of two ndarrays of shape (n_in, n_out)
-        intercepts : list of two ndarrays of shape (n_out,)
-        """
+        """Return the weights and the biases of the two layers."""
         (first, b), (second, c) = self._layers(parameters)
         return [first, second], [b, c]
 
@@ -273,25 +238,7 @@ def _clip_layers(
     release: GradientRelease,
     slack: float,
 ) -> list[Array]:
-    """Clip the gradients of two layers, each an outer product.
-
-    Parameters
-    ----------
-    entering : pair of ndarrays of shape (n,)
-        Norm of what enters each layer, of the order the release clips by.
-    leaving : pair of ndarrays of shape (n, n_units)
-        Derivatives of the loss by what leaves each layer.
-    release : GradientRelease
-        Its `clip_norm`, `clip_order` and `blocks` are obeyed.
-    slack : float
-        As for :func:`largest_factor`.
-
-    Returns
-    -------
-    list of two ndarrays of shape (n, n_units)
-        Derivatives scaled down, together where the release clips the whole vector at
-        once.
-    """
+    """Clip the gradients of two layers, each an outer product."""
     norm: Any  # for the whole vector, or one for each layer
     order, norm = release.clip_order, release.clip_norm
     # each layer to its own norm; the noise is set by the norm of the norms

@@ -34,10 +34,10 @@ _CONVEX = (Huber, HuberHinge, Logistic, Multinomial, Squared)
 
 @dataclass(frozen=True, kw_only=True)
 class RecordGradient:
-    """Facts of a linear model by which its gradients move with a record.
+    """Say how the gradients of a linear model move with a record.
 
     As the `record` of a :class:`~skpuffer.releases.GradientRelease` it lets accountants
-    charge for how far a scenario moves a record, instead of for any two records.
+    charge for how far a scenario moves a record.
 
     Parameters
     ----------
@@ -50,11 +50,6 @@ class RecordGradient:
         None for a regression.
     target_scale : tuple of float, default=(0.0, 1.0)
         Centre and half range of a regression's targets, which are clipped to it.
-
-    Raises
-    ------
-    ValueError
-        If the loss is none for so many classes, or a number is out of its range.
 
     Examples
     --------
@@ -111,10 +106,10 @@ class RecordGradient:
         return self.loss.smoothness * self.row_norm**2
 
     def step_obstacle(self, clip_norm: float) -> Statement | None:
-        """Return what keeps clipped gradients from being those of a convex loss.
+        """Return what keeps clipped gradients from being those of a smooth convex loss.
 
-        That loss is smooth, no more curved than the loss itself. Then a short step of
-        gradient descent brings no two iterates further apart.
+        For such a loss, a short step of gradient descent brings no two iterates further
+        apart.
 
         Parameters
         ----------
@@ -124,21 +119,18 @@ class RecordGradient:
         Returns
         -------
         str or None
-            A clause with the remedy; None if they are.
+            A clause with the remedy; None if nothing does.
 
         Notes
         -----
         With one score s a clipped gradient is a multiple of the row, by the derivative
         cut off at both sides: a slope that does not fall with s, and no faster than the
-        derivative rises. With more scores the projection of the derivative has a
-        Jacobian that is not symmetric, so that it is no gradient at all.
+        derivative rises. With more scores the projection is no gradient.
 
         Examples
         --------
-        >>> from skpuffer.training import Hinge, Logistic, RecordGradient
+        >>> from skpuffer.training import Hinge, RecordGradient
         >>> facts = {"data_norm": 1.0, "intercept": 0.0, "n_classes": 2}
-        >>> RecordGradient(loss=Logistic(), **facts).step_obstacle(0.3) is None
-        True
         >>> RecordGradient(loss=Hinge(), **facts).step_obstacle(0.3) is None
         False
         """
@@ -160,39 +152,13 @@ class RecordGradient:
         return norm * self.loss.largest_derivative(norm * radius)
 
     def label_move(self, clip_norm: float) -> float:
-        """Bound how far the clipped gradient moves, in l2, with the target alone.
-
-        Parameters
-        ----------
-        clip_norm : float
-
-        Returns
-        -------
-        float
-            At any parameters.
-
-        Notes
-        -----
-        At one row the gradients are multiples of it by derivatives at the same scores,
-        and clipping in l2 is a projection: it moves no two of them apart.
-        """
+        """Bound how far the clipped gradient moves, in l2, with the target alone."""
         # targets of a regression are within [-1, 1]
         span = 2.0 if self.n_classes is None else 1.0
         return min(2 * clip_norm, self.row_norm * span * self.loss.label_slope)
 
     def clipped(self, clip_norm: float, radius: float | None) -> ClippedGradient | None:
-        """Return the record's gradient, clipped in l2, or None if nothing is known.
-
-        Parameters
-        ----------
-        clip_norm : float
-        radius : float or None
-            Every gradient is taken at parameters within the l2 ball of this radius.
-
-        Returns
-        -------
-        ClippedGradient or None
-        """
+        """Return the record's gradient, clipped in l2, or None if nothing is known."""
         found = ClippedGradient(self, clip_norm, radius)
         return found if found.ceiling > 0 else None
 
@@ -227,16 +193,7 @@ class RecordGradient:
         )
 
     def check(self, gradients: Gradients) -> None:
-        """Refuse to be executed with other gradients than those it speaks of.
-
-        Parameters
-        ----------
-        gradients : Gradients
-
-        Raises
-        ------
-        ValueError
-        """
+        """Refuse to be executed with other gradients than those it speaks of."""
         mine = (self.loss, self.intercept)
         if type(gradients) is not LinearGradients or mine != (
             gradients.loss,
@@ -302,19 +259,7 @@ class RecordPoint:
         return points
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity of points to moves of the features, targets staying.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n_records, n_features)
-            Largest move of each feature.
-        norm : float
-            At least 2.
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
-        """
+        """Sensitivity of points to moves of the features, targets staying."""
         # Clipping projects rows onto a ball: no two come further apart, and none than
         # it is wide. The constant and the sign do not move.
         moves = np.linalg.norm(gaps, axis=1) / self.record.data_norm
@@ -388,15 +333,7 @@ class ClippedGradient:
     def gradient_move(self, shift: float) -> float:
         """Bound how far the clipped gradient moves, in l2, with its point.
 
-        Parameters
-        ----------
-        shift : float
-            How far the point moves.
-
-        References
-        ----------
-        Clipping in l2 is a projection onto a ball, so clipped gradients are no further
-        apart than gradients are; see :class:`~skpuffer.training.Loss` for those.
+        Clipping in l2 is a projection onto a ball, which moves no two gradients apart.
         """
         if shift == 0:
             return 0.0
@@ -456,30 +393,19 @@ def corner_costs(
 
     Parameters
     ----------
-    loss : Loss
-        Loss of a linear model's scores.
-    X : array-like of shape (n, n_features)
-        Public records, as the model reads them.
     y : array-like of shape (n,) or None
-        Their targets; class indices for classification. None is any targets: costs are
-        the largest over all, and those on the diagonal are of records whose targets
-        alone differ.
+        Targets; class indices for classification. None is the largest over all targets;
+        the diagonal is then of records whose targets alone differ.
     release : GradientRelease
         Its `clip_norm`, `clip_order` and `blocks` are obeyed.
-    intercept_scale : float, default=1.0
-        Constant appended to the features of each record; zero for no intercept.
     relabelled : ndarray of shape (n,), default=None
-        How far the clipped gradient moves at most when a record's target alone changes,
-        where that is known.
-    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        Type the model computes with.
+        How far the clipped gradient moves at most when a record's target alone changes.
 
     Returns
     -------
     ndarray of shape (n, n)
-        Symmetric, no larger than twice the clip norm of the whole gradient; rounded up,
-        with what rounding may add to a sum. Zero on the diagonal where targets are
-        given.
+        Symmetric, at most twice the clip norm; rounded up, with what rounding may add
+        to a sum. Zero on the diagonal where targets are given.
 
     Notes
     -----
@@ -488,10 +414,8 @@ def corner_costs(
     anywhere up to R = min(C, lipschitz ‖x‖). The distance of two is convex in either
     length, so largest at a corner: R, R', or ``√(R² + R'² - 2 R R' κ)`` with κ the
     least product of the cosines of the derivatives and of the features. A penalty must
-    be added outside the clip. Parts that are clipped apart each have costs of their
-    own, and add up in squares.
-
-    Where targets differ, the target may change first.
+    be added outside the clip. Parts that are clipped apart add up in squares. Where
+    targets differ, the target may change first.
     """
     X = np.asarray(X, float)
     n, total = len(X), release.total_clip_norm

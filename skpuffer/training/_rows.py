@@ -53,27 +53,16 @@ class Rows:
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_records, n_features)
-        float32 stays so, all else becomes float64. A dense array in C order and a CSR
-        matrix in canonical format are not copied, others once. It must not be changed
-        while it is used.
+        float32 stays so, all else becomes float64. It must not be changed while used.
     data_norm : float, default=None
         Public l2 norm to which longer rows are scaled down, and in units of which all
-        are read. It is done to products with rows, and not to a copy of them. None
-        leaves all as they are.
-
-    Raises
-    ------
-    ValueError
-        If `X` holds NaN or infinity, or is a memory map in which a row grows while it
-        is used.
+        are read; None leaves all as they are.
 
     Notes
     -----
     A row with an entry above :attr:`limit`, ``finfo(dtype).max ** (1 / 6)`` (2e51, or
-    3e6 in float32), is scaled down until it has none, in a copy: the products of its
-    gradients would otherwise overflow. It is one fixed map of each record, so no record
-    gains any further influence. A row's unit follows from the row alone as well, and is
-    applied to each product on its own: what rounds for one record rounds for no other.
+    3e6 in float32), is scaled down until it has none, as its products would overflow.
+    It is one fixed map of each record, so no record gains any further influence.
     """
 
     def __init__(self, X: Any, data_norm: float | None = None) -> None:
@@ -157,19 +146,7 @@ class Rows:
         return object.__sizeof__(self) + held
 
     def norms(self, order: float, constant: float = 0.0) -> Array:
-        """Return the norm of each row with a constant appended, rounded up.
-
-        Parameters
-        ----------
-        order : float
-            In [1, inf].
-        constant : float, default=0.0
-            Further entry of each row, such as the one that goes with an intercept.
-
-        Returns
-        -------
-        ndarray of shape (n_records,), of the dtype of the rows
-        """
+        """Return the norm of each row with a constant appended, rounded up."""
         # measured once; the norm with a constant follows from that without
         key = order, constant
         if key not in self._lengths:
@@ -195,13 +172,7 @@ class Rows:
         return self._measured[order]
 
     def reader(self) -> Rows:
-        """Return the same records, which may be read while these are.
-
-        Returns
-        -------
-        Rows
-            Of the same table, with memory of its own for blocks.
-        """
+        """Return the same records, which may be read while these are."""
         own = copy.copy(self)
         own._buffer = own._tail = np.zeros((0, self.n_features), self.dtype)
         own._padded = None
@@ -210,16 +181,7 @@ class Rows:
     def parts(self, n_rows: int) -> list[slice]:
         """Return parts of a batch that are summed up on their own, and then added up.
 
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the batch.
-
-        Returns
-        -------
-        list of slice
-            Of whole blocks, but for the last. They follow from sizes alone, so that a
-            sum is the same to the last digit whoever makes it.
+        They follow from sizes alone, so that a sum is the same to the last digit.
         """
         n_blocks = -(-n_rows // self._block_size)
         # a few blocks each, if there are many
@@ -229,21 +191,9 @@ class Rows:
     def blocks(
         self, index: Indices | None = None, part: slice | None = None
     ) -> Iterator[tuple[Matrix, Any]]:
-        """Yield the rows of a batch in blocks.
+        """Yield blocks of a batch's rows, or of a part's, with which records they are.
 
-        Parameters
-        ----------
-        index : ndarray of shape (size,), default=None
-            Rows of the batch; None for all.
-        part : slice, default=None
-            One of :meth:`parts`; None for the whole batch.
-
-        Yields
-        ------
-        rows : {ndarray, CSR matrix} of shape (block_size, n_features)
-            To be read before the next block: its memory is used again.
-        select : ndarray or slice
-            Which records they are.
+        A block is to be read before the next one: its memory is used again.
         """
         n_rows = self.n_records if index is None else len(index)
         # how many float32 rows may be summed before they go to float64; 0 for none
@@ -329,17 +279,7 @@ class Rows:
                 raise value_error("gradient.memory_map_changed")
 
     def padded(self, rows: Matrix) -> Matrix:
-        """Return the rows of the last block, followed by others for :func:`products`.
-
-        Parameters
-        ----------
-        rows : {ndarray, CSR matrix} of shape (n, n_features)
-
-        Returns
-        -------
-        {ndarray, CSR matrix} of shape (at_least_n, n_features)
-            The first n are those given.
-        """
+        """Return the rows of the last block, padded for :func:`products`."""
         # sparse products go row by row, so no row's rounding depends on its neighbours
         return rows if self._sparse else self._padded
 
@@ -348,19 +288,7 @@ class Rows:
     ) -> Array:
         """Return products of the rows of the last block, in units, with a matrix.
 
-        Parameters
-        ----------
-        rows : {ndarray, CSR matrix} of shape (n, n_features)
-        select : ndarray or slice
-            As :meth:`blocks` yields them.
-        matrix : ndarray of shape (n_features,) or (n_features, m)
-        out : ndarray of shape (at_least_n, m), default=None
-            As for :func:`products`.
-
-        Returns
-        -------
-        ndarray of shape (at_least_n,) or (at_least_n, m)
-            Beyond the first n there may be others, for :func:`products`.
+        Beyond the first n rows there may be others, for :func:`products`.
         """
         found = products(self.padded(rows), matrix, out)
         if self._units is not None:
@@ -370,20 +298,7 @@ class Rows:
         return found
 
     def in_units(self, factors: Array, select: Any, out: Array | None = None) -> Array:
-        """Return factors of rows in units as such of the rows as they are stored.
-
-        Parameters
-        ----------
-        factors : ndarray of shape (n,) or (n, m)
-        select : ndarray or slice
-            As :meth:`blocks` yields it.
-        out : ndarray of the shape of `factors`, default=None
-            Where to, if to an array that is there already.
-
-        Returns
-        -------
-        ndarray of the shape of `factors`
-        """
+        """Return factors of rows in units as such of the rows as they are stored."""
         if self._units is None:
             return factors
         units = self._units[select]
@@ -392,19 +307,7 @@ class Rows:
         return scaled
 
     def add_up(self, rows: Matrix, factors: Array) -> Floats:
-        """Return ``rows.T @ factors`` of a block, in float64.
-
-        Parameters
-        ----------
-        rows : {ndarray, CSR matrix} of shape (n, n_features)
-            As :meth:`blocks` yields them, or what was made of them row by row.
-        factors : ndarray of shape (n,) or (n, m)
-            For rows as they are stored; see :meth:`in_units`.
-
-        Returns
-        -------
-        ndarray of shape (n_features,) or (n_features, m)
-        """
+        """Return ``rows.T @ factors`` of a block, in float64."""
         size = self._slice_rows
         # float64: the wide slack covers any order of addition within a block
         total: Floats
@@ -430,18 +333,14 @@ class Rows:
     def slack(self) -> float:
         """Rounding error of a sum of gradients, as a share of the clip norm.
 
-        It is added to the sensitivity of sums as :meth:`blocks` and :meth:`add_up` make
-        them, by taking it off the clip norm beforehand.
+        It is taken off the clip norm beforehand.
 
         An addition is rounded by a unit u times its result. For terms no longer than C,
         added up in slices of s, results have a length of up to C, 2 C, ... s C in each
         slice, so that m terms are off by up to u m (s + 1) C / 2, and by u m C from the
-        products. Two neighbouring tables may be rounded in opposite directions: a
-        record that is missing moves all others behind it to other places. With sums
-        that stick at a power of two that is attained, nearly. In float64 it is next to
-        nothing; in float32 it would be many times C for large batches. It is the same
-        for all tables: if it depended on the table, so would the clip norm, and each
-        record would move the sum by it.
+        products. Two neighbouring tables may be rounded in opposite directions. It is
+        the same for all tables, as each record would move a clip norm that depended on
+        them.
         """
         # for two tables u m (s + 1), and 2 u m from the products, where s m is no more
         # than the terms
@@ -449,13 +348,7 @@ class Rows:
         return _WIDE_SLACK + (few if self.dtype == np.float32 else 0.0)
 
     def check_size(self, n_rows: int) -> None:
-        """Check that so many rows are added up within the slack.
-
-        Raises
-        ------
-        ValueError
-            If they are not.
-        """
+        """Check that so many rows are added up within the slack."""
         size = self._block_size
         # the same bound for float64, with the block sums added up one after the other,
         # which takes no fewer additions than by parts
@@ -481,21 +374,9 @@ def _is_mapped(X: Any) -> bool:
 def products(rows: Matrix, matrix: Array, out: Array | None = None) -> Array:
     """Return ``rows @ matrix``, rounded alike for a row wherever it stands.
 
-    A record that comes or goes must not change how others are rounded, but a BLAS has
-    other instructions for other sizes and for what is left over.
-
-    Parameters
-    ----------
-    rows : {ndarray, CSR matrix} of shape (n, m)
-        Best of :meth:`Rows.padded`; else they are copied.
-    matrix : ndarray of shape (m,) or (m, n_outputs)
-    out : ndarray of shape (at_least_n, n_outputs), default=None
-        Where to, for dense rows and a matrix: as many rows as `rows` has, rounded up to
-        whole alignments, or more. Fresh memory costs as much as the product.
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, n_outputs)
+    A record that is added or removed must not change how others are rounded, as a BLAS
+    would for other sizes. `rows` are best those of :meth:`Rows.padded`, else they are
+    copied; `out` has as many rows, rounded up to whole alignments, or more.
     """
     found: Array
     if sparse.issparse(rows):
@@ -525,20 +406,9 @@ def products(rows: Matrix, matrix: Array, out: Array | None = None) -> Array:
 
 
 def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
-    """Return the largest norm of one factor of a gradient, given that of the other.
+    """Return ``clip_norm / lengths``, the largest norm of one factor of a gradient.
 
-    Parameters
-    ----------
-    lengths : ndarray or scalar of NumPy, float32 or float64
-    slack : float
-        Share of a gradient's length that rounding may add; see `Rows.slack`.
-
-    Returns
-    -------
-    ndarray or scalar
-        ``clip_norm / lengths``, of the same dtype; less the slack, and some units of
-        the last place, which cover the roundings here and of what is scaled by it.
-        Infinite for length zero.
+    It is less the `slack` and some units of the last place; infinite for length zero.
     """
     # rounding may lengthen what comes out; that much is taken off beforehand
     slack += 8 * float(np.finfo(lengths.dtype).eps)
@@ -547,25 +417,7 @@ def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
 
 
 def clip_factors(factors: Array, caps: Array | float, order: float) -> Array:
-    """Clip rows to a norm each.
-
-    Parameters
-    ----------
-    factors : ndarray of shape (n,) or (n, m)
-    caps : float or ndarray of shape (n,)
-        Caps of the dtype of `factors`.
-    order : float
-        Order of the norm, in [1, inf].
-
-    Returns
-    -------
-    ndarray of the shape of `factors`
-        Rows multiplied by ``min(1, cap / norm)``.
-
-    References
-    ----------
-    Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
-    """
+    """Clip rows to a norm each: multiply them by ``min(1, cap / norm)``."""
     if factors.ndim == 1:
         clipped = np.minimum(factors, caps)
         return np.maximum(clipped, -caps, out=clipped)  # `clip` costs more than both

@@ -22,84 +22,67 @@ if TYPE_CHECKING:
 class Training(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Say how a model is trained by noisy gradients.
 
-    It is the parameter `training` of the trained models. Parameters left at None follow
-    :func:`skpuffer.training.run_defaults`, "the rule" below, from public facts alone.
+    It is the parameter `training` of the trained models. What is left at None follows
+    :func:`skpuffer.training.run_defaults`, "the rule" below.
 
     Parameters
     ----------
     sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
-        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
-        `batch_size` is given it is ``'fresh_bins'`` where that takes no more noise, and
-        ``'poisson'`` otherwise: bins are for one record, added or removed, in an
-        epoch or more of Gaussian noise under ``PrivacyLoss``.
+        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or with a
+        `batch_size` ``'fresh_bins'`` where that takes no more noise, else
+        ``'poisson'``.
     batch_size : int, default=None
-        Records of a step, in expectation where records draw. None is all, or a tenth
-        where the sampling named takes fewer.
+        Records of a step, maybe in expectation. None is all, or a tenth where the
+        sampling named takes fewer.
     noise_correlation : NoiseStrategy or str, default=None
-        How the noise of the steps is correlated, so that later steps take back a part
-        of it: a strategy of ``skpuffer.noise.strategies``, or the name of one that
-        is then made for the run, such as ``'banded_square_root'``, with four diagonals
-        where it is banded. It is for runs with a `batch_size`, and `sampling` is then
-        ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is
-        independent noise. None is independent noise.
+        How the noise of the steps is correlated: a strategy of
+        ``skpuffer.noise.strategies``, or its name, such as ``'banded_square_root'``. It
+        needs a `batch_size`, and `sampling` is then ``'balls_in_bins'`` if None. None
+        is independent noise.
     n_steps : int, default=None
         Number of steps; takes precedence over the model's `max_iter`, of epochs.
     clip_norm : float or tuple of float, default=None
         Norm to which each record's gradient is scaled down, for rows in units of
-        `data_norm`; of the order that the accountant's noise measures in, l2 for
-        Gaussian noise. A pair is of the two layers of a network that clips them apart.
-        None is by the rule.
+        `data_norm`; l2 for Gaussian noise. A pair is of the two layers of a network.
     radius : float, default=None
-        Radius of the l2 ball that the parameters, intercept included and for rows in
-        units of `data_norm`, are projected onto at the start and after each step. It
-        costs no privacy; see the notes for None.
+        Radius of the l2 ball, for rows in units of `data_norm`, onto which parameters
+        are projected at each step. It costs no privacy; see the notes for None.
     learning_rate : float, default=None
-        Step size for the mean gradient. None is by the rule.
+        Step size for the mean gradient.
     schedule : str, default=None
-        How the learning rate, that of the longest step, changes over the run:
-        'constant' (None), 'invscaling', 'linear', 'cosine' or 'warmup_cosine', as in
-        :class:`~skpuffer.releases.Optimiser`. It costs no privacy. The rule raises the
-        rate so that the run goes as far, where steps stay stable.
+        How the learning rate changes over the run: 'constant' (None), 'invscaling',
+        'linear', 'cosine' or 'warmup_cosine'; see
+        :class:`~skpuffer.releases.Optimiser`.
     momentum : float, default=None
         Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
-        None is by the rule.
     average : float or bool, default=None
-        Iterate averaging: share of the steps, counted from the last, whose iterates
-        are averaged. None is by the rule.
+        Share of the steps, counted from the last, whose iterates are averaged.
     init : estimator or tuple, default=None
         Where training starts, in the units of the data: a fitted model with the same
-        columns and classes, such as one of scikit-learn's on public rows with labels,
-        or the pair of its weights and intercepts. See the notes.
+        columns and classes, or the pair of its weights and intercepts. See the notes.
     warm_start : bool, default=False
-        Whether to begin at the parameters an earlier `fit` released, also of a table
-        of other records. The certificate is of all these fits together.
-        Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
+        Whether to begin at the parameters an earlier `fit` released. The certificate is
+        of all these fits together. No effect within
+        :class:`~skpuffer.compose.PublicPreprocessing`.
     n_jobs : int, default=None
         Workers of joblib that sum up gradients of all records. None is 1 unless in a
         ``joblib.parallel_config`` context. The model is the same to the last digit.
-        Small tables, and batches that are drawn, are summed up here.
     verbose : int, default=0
         Whether to show a progress bar.
 
     Notes
     -----
-    A `radius` bounds how far a gradient moves where a scenario bounds how far its
-    record does. None is no projection where a record may become any other, as under
-    :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by the rule, if that
-    takes less noise. The random weights at which a network starts are of a norm near
+    A `radius` of None is no projection where a record may become any other, as under
+    :class:`~skpuffer.scenarios.RecordScenario`, and otherwise the rule's, if that takes
+    less noise. A network starts near the norm
     ``sqrt(2 n_features hidden_size / (n_features + hidden_size))``; a shorter radius
-    scales them down.
+    scales it down.
 
     An `init` with a `certificate_` is composed with the fit, or refused where the two
     do not add up; an estimate makes the fit an estimate. For any other the certificate
     assumes that it was fitted without these rows. In a search, wrap it in
-    :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule does not
-    go as far from a start, and takes no ball that leaves it out; a `radius` that does
-    is refused.
-
-    Constant steps, which the rule averages, were about as good as a `schedule` or
-    better on the tables that were tried.
+    :class:`sklearn.frozen.FrozenEstimator`. A `radius` that leaves it out is refused.
 
     Examples
     --------
@@ -171,12 +154,7 @@ class Training(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
         self.verbose = verbose
 
     def check(self) -> None:
-        """Check the parameters, as a fit does first.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Check the parameters, as a fit does first."""
         self._validate_params()
         # by plain code as well, since scikit-learn's own validation can be switched off
         for check, names in (

@@ -136,25 +136,8 @@ class SpreadSums:
     Notes
     -----
     A worker is sent the records when it is first asked, and parameters at each step.
-    It returns one sum for each part of the records, and they are added up here, in
-    their order, as :meth:`Gradients.clipped_sum` adds them up: the total is the same to
-    the last digit, whatever the number of workers. Workers draw nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from joblib import parallel_config
-    >>> from skpuffer.releases import GradientRelease
-    >>> from skpuffer.training import LinearGradients, Squared
-    >>> from skpuffer.training._workers import SpreadSums
-    >>> X = np.linspace(-1, 1, 20_000)[:, None]
-    >>> gradients = LinearGradients(Squared(), X, X[:, 0])
-    >>> run = GradientRelease(n_records=20_000, n_steps=1, sampling="full_batch")
-    >>> at = np.array([0.3, 0.1])
-    >>> with parallel_config("threading"), SpreadSums(gradients, n_workers=2) as sums:
-    ...     spread = sums(at, None, run)
-    >>> bool(np.all(spread == gradients.clipped_sum(at, None, run)))
-    True
+    Its sums of parts are added up here in their order, so the total is the same to the
+    last digit. Workers draw nothing.
     """
 
     def __init__(self, gradients: Gradients, n_workers: int) -> None:
@@ -186,19 +169,7 @@ class SpreadSums:
     def __call__(
         self, parameters: Floats, index: None, release: GradientRelease
     ) -> Floats:
-        """Return the sum of clipped gradients of all records.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (dim,)
-        index : None
-            All of them.
-
-        Returns
-        -------
-        ndarray of shape (dim,)
-            As of :meth:`Gradients.clipped_sum`.
-        """
+        """Return the sum of clipped gradients of all records."""
         # of the release what clips: the rest may be long, or private
         clipping = GradientRelease(
             n_records=release.n_records,
