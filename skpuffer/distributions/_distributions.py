@@ -38,9 +38,6 @@ def _points(points: ArrayLike) -> Floats:
 class Distribution(ABC):
     """Distribution of a query's output, as far as it is known.
 
-    It has a number of coordinates `dim`, is `certified` (known) or an estimate, and can
-    be sampled.
-
     Attributes
     ----------
     certified : bool
@@ -51,13 +48,11 @@ class Distribution(ABC):
     Examples
     --------
     >>> import numpy as np
-    >>> from skpuffer.distributions import Gaussian, PointMass, Samples
-    >>> for one in (PointMass([0.0, 1.0]), Gaussian(0.0, 1.0), Samples([1.0, 3.0])):
-    ...     drawn = one.sample(5, np.random.default_rng(0))
-    ...     print(type(one).__name__, one.dim, one.certified, drawn.shape)
-    PointMass 2 True (5, 2)
-    Gaussian 1 True (5, 1)
-    Samples 1 False (5, 1)
+    >>> from skpuffer.distributions import Gaussian, Samples
+    >>> Gaussian(0.0, 1.0).sample(5, np.random.default_rng(0)).shape
+    (5, 1)
+    >>> Gaussian(0.0, 1.0).certified, Samples([1.0, 3.0]).certified
+    (True, False)
     """
 
     certified = True
@@ -148,14 +143,9 @@ class Samples(Discrete):
 
     Examples
     --------
-    >>> from skpuffer.accountants import GeneralWasserstein
-    >>> from skpuffer.distributions import Samples
-    >>> from skpuffer.releases import QueryRelease
-    >>> from skpuffer.scenarios import LawsScenario
-    >>> scenario = LawsScenario([(Samples([0.1, 0.4]), Samples([0.3, 0.5]))])
-    >>> mean = QueryRelease(query=lambda X, y: X.mean(), n_records=9, dim=1)
-    >>> certificate = GeneralWasserstein().calibrate(mean, scenario).certificate
-    >>> round(certificate.sensitivity, 3), certificate.certified
+    >>> from skpuffer.distributions import Samples, distribution_distance
+    >>> draws = Samples([0.1, 0.4])
+    >>> round(distribution_distance(draws, Samples([0.3, 0.5])), 3), draws.certified
     (0.2, False)
     """
 
@@ -175,15 +165,9 @@ class Support(Discrete):
 
     Examples
     --------
-    >>> from skpuffer.accountants import GeneralWasserstein
-    >>> from skpuffer.distributions import Support
-    >>> from skpuffer.releases import QueryRelease
-    >>> from skpuffer.scenarios import LawsScenario
-    >>> scenario = LawsScenario([(Support([0.0, 1.0]), Support([1.0, 2.0]))])
-    >>> count = QueryRelease(query=lambda X, y: X.sum(), n_records=9, dim=1)
-    >>> certificate = GeneralWasserstein().calibrate(count, scenario).certificate
-    >>> certificate.sensitivity, certificate.certified
-    (2.0, True)
+    >>> from skpuffer.distributions import Support, distribution_distance
+    >>> distribution_distance(Support([0.0, 1.0]), Support([1.0, 2.0]))
+    2.0
     """
 
 
@@ -314,9 +298,7 @@ def distribution_distance(
     units: ArrayLike | None = None,
     ceiling: float = math.inf,
 ) -> float:
-    """W_inf distance between two distributions, or a certified upper bound on it.
-
-    The smallest t for which a coupling moves no mass by more than t.
+    """Return the W_inf distance of two distributions, or a certified upper bound on it.
 
     Parameters
     ----------
@@ -327,12 +309,12 @@ def distribution_distance(
     units : array-like of shape (dim,), default=None
         Unit of each coordinate; displacements are measured in them.
     ceiling : float, default=inf
-        Distances of at least this need not be told apart.
+        The distance is infinite once it is known to reach this.
 
     Returns
     -------
     distance : float
-        Infinite if no bound holds, or once it is known to reach `ceiling`.
+        Infinite if no bound holds.
     """
     if u.dim != v.dim:
         raise value_error(
@@ -352,23 +334,9 @@ def largest_distance(
     units: tuple[float, ...] | None = None,
     ceiling: float = math.inf,
 ) -> tuple[float, int]:
-    """Largest W_inf distance over pairs of distributions.
+    """Return the largest W_inf distance over pairs, and its position.
 
-    Parameters
-    ----------
-    norm : float, default=2
-        Norm of the displacement.
-    units : tuple of float, default=None
-        Unit of each coordinate.
-    ceiling : float, default=inf
-        Distances of at least this need not be told apart.
-
-    Returns
-    -------
-    distance : float
-        Infinite if no bound holds, or once one pair is known to reach `ceiling`.
-    at : int
-        Position of the pair that attains it.
+    Norm, units and ceiling are those of :func:`distribution_distance`.
     """
     pairs = list(pairs)
     # One pair that reaches the ceiling settles the answer, so look first where that is

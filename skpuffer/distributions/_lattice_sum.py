@@ -1,7 +1,6 @@
 """Distributions of lattice sums, their masses known to an error, and their W_inf.
 
-W_inf is a maximum over a support, set by the far tails, so masses are either exact
-integers or floats whose relative error is bounded mass by mass.
+W_inf is set by the far tails, so masses are exact integers or have a bounded error.
 """
 
 import math
@@ -42,8 +41,7 @@ class LatticeSum(Discrete):
     steps : ndarray of int of shape (n_atoms,)
         Increasing multiples of `direction`.
     masses : ndarray of shape (n_atoms,)
-        Masses above zero: floats that sum to one, or Python integers (dtype object),
-        which are exact up to their sum.
+        Masses above zero: floats that sum to one, or Python integers (dtype object).
     origin, direction : ndarray of shape (dim,)
         Atom `j` lies at ``origin + steps[j] * direction``.
     error : float, default=0.0
@@ -108,10 +106,7 @@ def _same(one: Floats, other: Floats) -> bool:
 
 
 def step_gap(u: LatticeSum, v: LatticeSum) -> int | None:
-    """W_inf of two lattice sums in steps, rounded up; None unless they share steps.
-
-    Only atoms of one progression differ by whole steps.
-    """
+    """Return W_inf of two lattice sums in steps, rounded up; None without a lattice."""
     if not (_same(u.direction, v.direction) and _same(u.origin, v.origin)):
         return None
     if u.known.dtype == object or v.known.dtype == object:
@@ -131,10 +126,9 @@ def _(
 
 
 def _farthest_of_integers(u: LatticeSum, v: LatticeSum) -> int:
-    """W_inf in steps, of integer masses whose sums may differ.
+    """Return W_inf in steps, of integer masses whose sums may differ.
 
-    On the line W_inf is the largest difference of quantiles. It is attained at the end
-    of some atom of either distribution, where quantiles of the other are looked up.
+    It is attained at the end of some atom, where quantiles of the other are looked up.
     """
     u_levels, v_levels = np.cumsum(u.known), np.cumsum(v.known)
     # Cumulative masses over one denominator, the product of both totals: the comparison
@@ -162,12 +156,11 @@ def _halves(steps: Integers, masses: Masses) -> Halves:
 
 
 def _farthest(u: Halves, v: Halves, error: float) -> int:
-    """W_inf in steps of two distributions given by their halves, rounded up.
+    """Return W_inf in steps of two distributions given by their halves, rounded up.
 
-    No less than that of any two within the error of the masses, and equal to it unless
-    cumulative masses agree to within the error. Quantiles are compared from the lower
-    end up to the median and from the upper end down to it, so that the cumulative
-    masses compared are sums of small numbers and keep their relative error.
+    No less than that of any two within the error of the masses. Quantiles are compared
+    from either end to the median, so that sums of small numbers keep their relative
+    error.
     """
     # Adding up n positive floats one by one has a relative error of at most n eps / 2;
     # eight times that of both distributions is allowed for.
@@ -205,30 +198,21 @@ def _excess(
 
 
 def mass_error(n_steps: int, n_states: int, n_atoms: int) -> float:
-    """Bound on the relative error of masses after `n_steps` of the forward recursion.
+    """Bound the relative error of masses after `n_steps` of the forward recursion.
 
-    Every operation adds or multiplies positive numbers, so relative errors add up: at
-    each step one product and a sum over states, in the end a sum over the atoms, and
-    the round-off of the transition probabilities themselves. Doubled.
+    Every operation adds or multiplies positive numbers, so relative errors add up.
+    Doubled.
     """
     operations = n_steps * (n_states + 3) + 2 * n_atoms + n_states**2 + 16
     return 2 * operations * _EPS
 
 
 def lattice_of(values: Floats) -> tuple[Floats, Floats, Integers] | None:
-    """Lattice of the states' contributions: whole multiples of one vector.
+    """Return the lattice of the states' contributions (n_states, dim), or None.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_states, dim)
-
-    Returns
-    -------
-    tuple of (ndarray of shape (dim,), ndarray of shape (dim,), ndarray of int) or None
-        Origin, direction and multiples from zero up, such that a contribution is
-        ``origin + multiple * direction`` and equal multiples mean equal contributions;
-        None if there is no such lattice with at most 1000 multiples, or if round-off
-        of the contributions hides it.
+    Origin and direction (dim,) and multiples from zero up, such that a contribution is
+    ``origin + multiple * direction``. None if there is no such lattice with at most
+    1000 multiples, or if round-off hides it.
     """
     origin = values[0]
     gaps = values - origin
@@ -299,7 +283,7 @@ def on_one_lattice(
 
 
 def largest_near_gap(pairs: Pairs, spare: float, most: int) -> tuple[int, int]:
-    """Largest near radius of pairs, in steps of their lattice, rounded up.
+    """Return the largest near radius of pairs, in steps of their lattice, rounded up.
 
     Parameters
     ----------
@@ -317,10 +301,6 @@ def largest_near_gap(pairs: Pairs, spare: float, most: int) -> tuple[int, int]:
         of ``1 - spare``, unless it does so to 1e-12 only.
     at : int
         Position of a pair that does not do so within fewer.
-
-    References
-    ----------
-    Glover (1967), Maximum matching in a convex bipartite graph; see `near_radius`.
     """
     number, low, high, worst = np.arange(len(pairs)), -1, most, 0
     # nearly always no less than all steps will do, so that is asked first
@@ -381,27 +361,11 @@ def _table(distributions: Sequence[LatticeSum]) -> tuple[int, Indices]:
 
 
 def monotone_gaps(pairs: Pairs) -> tuple[Floats, float] | None:
-    """Masses of the gaps of monotone couplings, in steps of the lattice.
+    """Return masses (n_pairs, n_gaps) of the gaps of monotone couplings, and an error.
 
-    Levels are compared from either end to the median, so that they are sums of small
-    numbers and keep their relative error.
-
-    Parameters
-    ----------
-    pairs : sequence of (LatticeSum, LatticeSum)
-        On one lattice.
-
-    Returns
-    -------
-    masses : ndarray of shape (n_pairs, n_gaps)
-        Mass that each pair's coupling moves by 0, 1, ... steps.
-    error : float
-        Bound on the relative error of the masses of the distributions that are coupled,
-        that of their own included.
-
-    Notes
-    -----
-    None where some mass is too small next to those beyond it to be told from levels.
+    Gaps are in steps of the lattice. The error is relative and that of the
+    distributions' masses. Levels are compared from either end to the median. None where
+    some mass is too small next to those beyond it to be told from levels.
     """
     rows, error = [], 0.0
     for u, v in pairs:

@@ -1,8 +1,6 @@
 """Weak cache: results kept within a number of bytes, while their subjects live.
 
-``functools.lru_cache`` counts entries, whatever their size, and keeps its arguments
-alive: distributions, quilts and public tables long after the scenario they belong to,
-and under an empirical prior private rows after their fit.
+Unlike ``functools.lru_cache`` it keeps no argument alive, such as private rows.
 """
 
 import sys
@@ -52,15 +50,10 @@ class _Owner(ref[Any]):
 
 
 class Memory:
-    """Cache by owners and key, bounded in bytes.
+    """Cache by owners and key, bounded in bytes. Safe for threads.
 
-    An entry goes when any of its owners dies, or when bytes run out. Owners are told
-    apart by identity and held weakly. Safe for threads.
-
-    Parameters
-    ----------
-    max_bytes : int
-        Size of all entries together; the least recently used go first.
+    An entry goes when any of its owners dies, or when bytes run out, the least recently
+    used first. Owners are told apart by identity and held weakly.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -91,12 +84,9 @@ class Memory:
         return value
 
     def keep(self, owners: tuple[object, ...], key: Hashable, value: Any) -> None:
-        """Keep a value while its owners live, if there is room for it.
+        """Keep a value while its owners live, if there is room.
 
-        Parameters
-        ----------
-        value : object
-            Must not refer to an owner, which it would keep alive.
+        It must not refer to an owner.
         """
         identities = tuple(map(id, owners))
         with self._lock:
@@ -112,10 +102,7 @@ class Memory:
     ) -> Any:
         """Return the value kept for owners and key; if there is none, find and keep it.
 
-        Parameters
-        ----------
-        find : callable
-            Its value must not refer to an owner.
+        The value must not refer to an owner.
         """
         # Computed outside the lock: two threads may both do so, and either result is
         # right.
@@ -170,11 +157,7 @@ class Memory:
         self._bury()
 
     def _bury(self) -> None:
-        """Forget the entries of owners that died; later, if the lock is taken.
-
-        An owner may be collected wherever memory is allocated, within a method that
-        holds the lock too.
-        """
+        """Forget the entries of owners that died; later, if the lock is taken."""
         while self._dead and self._lock.acquire(blocking=False):
             try:
                 while self._dead:
@@ -217,17 +200,9 @@ def remembered_with(
 ) -> Callable[[Callable[..., Result]], Remembered[Result]]:
     """Decorate a function to cache its results while its first arguments live.
 
-    Parameters
-    ----------
-    n_owners : int
-        How many of the first arguments are owners, compared by identity; with None
-        for one, nothing is kept. The others must be hashable.
-
-    Returns
-    -------
-    decorator
-        The decorated function takes positional arguments only and has a method
-        `cache_clear`.
+    The first `n_owners` arguments are compared by identity; with None for one, nothing
+    is kept. The others must be hashable, all are positional, and `cache_clear` empties
+    it.
     """
 
     def decorate(function: Callable[..., Result]) -> Remembered[Result]:
@@ -251,10 +226,7 @@ def remembered_with(
 
 
 def is_data(value: object) -> bool:
-    """Whether a value is immutable data of this package, and equal ones are alike.
-
-    Functions and classes of others may read what changes between two calls.
-    """
+    """Whether a value is immutable data of this package, and equal ones are alike."""
     if type(value) in _PLAIN:
         return True
     if isinstance(value, tuple):
@@ -279,8 +251,7 @@ _LIVES_LOCK = Lock()
 def life_of(scenario: object) -> _Life:
     """Return a cache owner that lives as long as a scenario or one of its clones.
 
-    A search over budgets clones the scenario at every candidate and every fold and asks
-    for the same distributions each time. Their key has to say what they depend on.
+    Keys have to say what the distributions depend on.
     """
     with _LIVES_LOCK:
         return _LIVES.setdefault(scenario, _Life())

@@ -1,7 +1,6 @@
 """What a budget of information means for an attacker's success, and the way back.
 
-Success is the probability with which one question about the secret is answered right;
-the prior is the probability of the best answer that does not look at the release.
+The prior is the success of the best answer that does not look at the release.
 """
 
 import math
@@ -25,36 +24,30 @@ _LEAST_BUDGET = 1e-12
 
 
 def posterior_success(budget: float, prior: float) -> float:
-    r"""Most that an attacker's success may be at a mutual information.
+    r"""Return the largest success of an attacker at a mutual information.
 
     Parameters
     ----------
     budget : float
         Bound of the mutual information between the secret and the release, in nats.
     prior : float
-        Success without the release, in (0, 1): of a membership of rate `r` it is
-        ``max(r, 1 - r)``, of `K` equally likely secrets ``1 / K``.
+        Success without the release, in (0, 1): ``max(r, 1 - r)`` for a membership of
+        rate `r`, ``1 / K`` for `K` equally likely secrets.
 
     Returns
     -------
     success : float
         The largest `p` with :math:`\mathrm{kl}(p \| \text{prior}) \le` `budget`,
-        rounded up. One, which is no bound, from a budget of ``-log(prior)`` on.
-
-    Raises
-    ------
-    ValueError
-        If `budget` is negative, or `prior` is not in (0, 1).
+        rounded up; one from a budget of ``-log(prior)`` on.
 
     See Also
     --------
     budget_for_posterior : The inverse.
-    chi2_success, total_variation_success : The same from other divergences.
 
     Notes
     -----
     It holds for every question about the secret at once, on average over the prior and
-    the noise. For equally likely secrets it is Fano's inequality.
+    the noise.
 
     References
     ----------
@@ -79,7 +72,7 @@ def posterior_success(budget: float, prior: float) -> float:
 
 
 def budget_for_posterior(success: float, prior: float) -> float:
-    r"""Largest mutual information at which an attacker's success stays bounded.
+    r"""Return the largest mutual information that keeps an attacker's success.
 
     Parameters
     ----------
@@ -92,11 +85,6 @@ def budget_for_posterior(success: float, prior: float) -> float:
     -------
     budget : float
         :math:`\mathrm{kl}(\text{success} \| \text{prior})` in nats.
-
-    Raises
-    ------
-    ValueError
-        If `success` is below `prior`, or either is no probability.
 
     Examples
     --------
@@ -111,23 +99,17 @@ def budget_for_posterior(success: float, prior: float) -> float:
 
 
 def membership_advantage(budget: float) -> float:
-    """Most that true and false positives of a membership attack may differ by.
+    """Return the largest advantage of a membership attack at a mutual information.
 
     Parameters
     ----------
     budget : float
-        Bound of the mutual information between a fair membership and the release, in
-        nats.
+        Bound of the information between a fair membership and the release, in nats.
 
     Returns
     -------
     advantage : float
         True less false positive rate, ``2 * posterior_success(budget, 0.5) - 1``.
-
-    Raises
-    ------
-    ValueError
-        If `budget` is negative.
 
     Examples
     --------
@@ -139,7 +121,7 @@ def membership_advantage(budget: float) -> float:
 
 
 def pinsker_success(budget: float, prior: float) -> float:
-    """Bound on an attacker's success by Pinsker's inequality.
+    """Return a bound on an attacker's success by Pinsker's inequality.
 
     Parameters
     ----------
@@ -153,11 +135,6 @@ def pinsker_success(budget: float, prior: float) -> float:
     success : float
         ``prior + sqrt(budget / 2)``, at most one. Never below `posterior_success`.
 
-    Raises
-    ------
-    ValueError
-        If `budget` is negative, or `prior` is not in (0, 1).
-
     Examples
     --------
     >>> from skpuffer.information import pinsker_success
@@ -169,13 +146,12 @@ def pinsker_success(budget: float, prior: float) -> float:
 
 
 def total_variation_success(total_variation: float, prior: float) -> float:
-    """Bound on an attacker's success by the total variation information.
+    """Return a bound on an attacker's success by the total variation information.
 
     Parameters
     ----------
     total_variation : float
-        Distance of the joint law of secret and release from the product of the two, in
-        [0, 1].
+        Distance of the joint law of secret and release from their product, in [0, 1].
     prior : float
         Success without the release, in (0, 1).
 
@@ -183,11 +159,6 @@ def total_variation_success(total_variation: float, prior: float) -> float:
     -------
     success : float
         ``prior + total_variation``, at most one.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not in its range.
 
     Examples
     --------
@@ -200,13 +171,13 @@ def total_variation_success(total_variation: float, prior: float) -> float:
 
 
 def chi2_success(chi2: float, prior: float) -> float:
-    """Bound on an attacker's success by the chi-squared information.
+    """Return a bound on an attacker's success by the chi-squared information.
 
     Parameters
     ----------
     chi2 : float
-        Chi-squared divergence of the joint law of secret and release from the product
-        of the two, not negative.
+        Chi-squared divergence of the joint law of secret and release from their
+        product.
     prior : float
         Success without the release, in (0, 1).
 
@@ -214,11 +185,6 @@ def chi2_success(chi2: float, prior: float) -> float:
     -------
     success : float
         ``prior + sqrt(chi2 * prior * (1 - prior))``, at most one.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not in its range.
 
     Examples
     --------
@@ -231,7 +197,7 @@ def chi2_success(chi2: float, prior: float) -> float:
 
 
 def dp_posterior(epsilon: float, delta: float = 0.0, *, prior: float = 0.5) -> float:
-    """Most that a membership attack may succeed under differential privacy.
+    """Return the largest success of a membership attack under differential privacy.
 
     Parameters
     ----------
@@ -240,28 +206,14 @@ def dp_posterior(epsilon: float, delta: float = 0.0, *, prior: float = 0.5) -> f
     delta : float, default=0.0
         In [0, 1).
     prior : float, default=0.5
-        ``max(r, 1 - r)`` of a membership of rate `r`, hence in [1/2, 1). Other priors
-        than 1/2 ask for ``delta=0``.
-
-    Returns
-    -------
-    success : float
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not in its range. A prior below 1/2 would give a bound that
-        an attacker exceeds who never looks.
-
-    See Also
-    --------
-    dp_epsilon : The inverse at a fair prior.
+        ``max(r, 1 - r)`` of a membership of rate `r`, in [1/2, 1). Above 1/2, `delta`
+        must be zero.
 
     Examples
     --------
     >>> from skpuffer.information import dp_posterior
-    >>> round(dp_posterior(1.0), 6), round(dp_posterior(1.0, prior=0.9), 6)
-    (0.731059, 0.96073)
+    >>> round(dp_posterior(1.0), 6)
+    0.731059
     """
     epsilon = check_non_negative(epsilon=epsilon)
     delta, prior = check_share(delta=delta), check_probability(prior=prior)
@@ -276,7 +228,7 @@ def dp_posterior(epsilon: float, delta: float = 0.0, *, prior: float = 0.5) -> f
 
 
 def dp_epsilon(success: float, delta: float = 0.0) -> float:
-    """Epsilon at which a membership attack of fair prior succeeds so often at most.
+    """Return the epsilon that bounds the success of a membership attack of fair prior.
 
     Parameters
     ----------
@@ -293,7 +245,7 @@ def dp_epsilon(success: float, delta: float = 0.0) -> float:
     Raises
     ------
     ValueError
-        If `success` is not in its range: `delta` alone already allows as much.
+        If `delta` alone already allows that success.
 
     Examples
     --------
@@ -308,7 +260,7 @@ def dp_epsilon(success: float, delta: float = 0.0) -> float:
 
 
 def dp_equivalent(budget: float, delta: float = 0.0) -> float:
-    """Epsilon that allows a membership attack the same success as a budget does.
+    """Return the epsilon that allows a membership attack the same success as a budget.
 
     Parameters
     ----------
@@ -325,13 +277,12 @@ def dp_equivalent(budget: float, delta: float = 0.0) -> float:
     Raises
     ------
     ValueError
-        If `budget` is not positive, or so small that `delta` alone allows more.
+        If `budget` is so small that `delta` alone allows more.
 
     Notes
     -----
-    A convention by which the two are compared, and **not** a conversion: mutual
-    information is an average over a known prior and implies differential privacy at no
-    epsilon.
+    **Not a conversion**, but a comparison: mutual information is an average over a
+    known prior and implies differential privacy at no epsilon.
 
     Examples
     --------
@@ -343,26 +294,21 @@ def dp_equivalent(budget: float, delta: float = 0.0) -> float:
 
 
 def fano_bound(accuracy: float, n_classes: int) -> float:
-    r"""Information that a release must contain for labels to be told from it.
+    r"""Return the least information of a release from which labels are predicted.
 
     Parameters
     ----------
     accuracy : float
-        Share of equally likely labels that a predictor tells right, in [0, 1]. It is
-        taken as exact: of a sample, give the lower confidence limit.
+        Share of equally likely labels that are predicted right, in [0, 1]. For a
+        sample, give its lower confidence limit.
     n_classes : int
         Number of labels, at least two.
 
     Returns
     -------
     information : float
-        Fano's lower bound :math:`\log K - h(a) - (1 - a) \log(K - 1)` in nats. A budget
-        below it is not kept, whatever has been reported.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not in its range.
+        Fano's bound :math:`\log K - h(a) - (1 - a) \log(K - 1)` in nats. A lower budget
+        is not kept.
 
     Examples
     --------
@@ -375,7 +321,7 @@ def fano_bound(accuracy: float, n_classes: int) -> float:
 
 
 def disclosure_bound(probability: float, loss: float) -> float:
-    r"""Information that an event of large loss must contain.
+    r"""Return the least information that an event of large loss implies.
 
     Parameters
     ----------
@@ -387,13 +333,7 @@ def disclosure_bound(probability: float, loss: float) -> float:
     Returns
     -------
     information : float
-        :math:`p L + (1 - p) \log(1 - p)`, at least zero, in nats. Without the second
-        term, what is lost elsewhere would be forgotten.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not in its range.
+        :math:`p L + (1 - p) \log(1 - p)`, at least zero, in nats.
 
     Examples
     --------

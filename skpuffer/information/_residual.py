@@ -1,8 +1,7 @@
-r"""What remains unknown after a release, measured against a reference.
+r"""What remains unknown after a release, against a reference law of density `r`.
 
-With a reference law of density `r` that covers the prior, the *value* of everything is
-the cross-entropy :math:`V = -E \log r(X)` of the prior against it. The prior itself is
-`H(X) - V` private, at most zero, and after a release `H(X | Y) - V` is left.
+The value :math:`V = -E \log r(X)` is the cross-entropy of the prior; a release leaves
+`H(X | Y) - V`.
 """
 
 import math
@@ -33,16 +32,11 @@ class ResidualReport:
     information : float
         Upper bound of the mutual information between input and release.
     value : float
-        Cross-entropy `V` of the prior against the reference, never below `entropy`. For
-        a reference that is uniform, or the Gaussian of the prior's own moments, it is
-        the entropy of the reference; for others it is not.
+        Cross-entropy `V` of the prior against the reference, at least `entropy`. It is
+        the reference's entropy if that is uniform, or a Gaussian of the prior's
+        moments.
     discrete : bool, default=True
         Whether the input is discrete: what remains is then never negative.
-
-    Raises
-    ------
-    ValueError
-        If `value` is below `entropy`, or `information` is negative.
 
     See Also
     --------
@@ -51,7 +45,7 @@ class ResidualReport:
     References
     ----------
     Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 9 and
-    Corollary 2, with the cross-entropy for the entropy of the reference.
+    Corollary 2.
 
     Examples
     --------
@@ -87,21 +81,14 @@ class ResidualReport:
         entropy : float
             Entropy of the input.
         residual : float
-            Lower bound of the entropy of the input given the release.
-        value : float
-            As of the class.
-        discrete : bool, default=True
-            As of the class.
+            Lower bound of the entropy of the input given the release, at most
+            `entropy`.
+        value, discrete : float, bool
+            See the class.
 
         Returns
         -------
         report : ResidualReport
-
-        Raises
-        ------
-        ValueError
-            If `residual` exceeds `entropy`, which no release brings about: losses of a
-            decoder that is worse than guessing do.
         """
         entropy, residual = check_real(entropy=entropy), check_real(residual=residual)
         if residual > entropy + 1e-9 * max(1.0, abs(entropy)):
@@ -128,22 +115,7 @@ class ResidualReport:
 
 
 def alphabet_value(n_values: int) -> float:
-    """Value of a uniform reference on finitely many inputs.
-
-    Parameters
-    ----------
-    n_values : int
-        Number of inputs, all of those that the prior allows among them.
-
-    Returns
-    -------
-    value : float
-        ``log(n_values)``.
-
-    Raises
-    ------
-    ValueError
-        If `n_values` is not a positive integer.
+    """Return the value ``log(n_values)`` of a uniform reference on finitely many.
 
     Examples
     --------
@@ -155,7 +127,7 @@ def alphabet_value(n_values: int) -> float:
 
 
 def subset_value(n_records: int, size: int) -> float:
-    """Value of a uniform reference on the subsets of one size.
+    """Return the value of a uniform reference on the subsets of one size.
 
     Parameters
     ----------
@@ -167,13 +139,7 @@ def subset_value(n_records: int, size: int) -> float:
     Returns
     -------
     value : float
-        Logarithm of the number of subsets. That of the number of records would fit an
-        input of a single record only.
-
-    Raises
-    ------
-    ValueError
-        If `size` exceeds `n_records`, or either is no count.
+        Logarithm of the number of subsets.
 
     Examples
     --------
@@ -190,22 +156,7 @@ def subset_value(n_records: int, size: int) -> float:
 
 
 def membership_value(n_records: int) -> float:
-    """Value of a reference of independent fair memberships.
-
-    Parameters
-    ----------
-    n_records : int
-        Records of the pool.
-
-    Returns
-    -------
-    value : float
-        ``n_records * log(2)``.
-
-    Raises
-    ------
-    ValueError
-        If `n_records` is not a positive integer.
+    """Return the value ``n_records * log(2)`` of independent fair memberships.
 
     Examples
     --------
@@ -217,22 +168,9 @@ def membership_value(n_records: int) -> float:
 
 
 def gaussian_value(covariance: ArrayLike) -> float:
-    """Value of the Gaussian reference with the prior's own moments.
+    """Return the value of the Gaussian reference with the prior's own covariance.
 
-    Parameters
-    ----------
-    covariance : array-like of shape (d, d)
-        Covariance of the prior, positive definite.
-
-    Returns
-    -------
-    value : float
-        Entropy of that Gaussian, whatever the prior.
-
-    Raises
-    ------
-    ValueError
-        If `covariance` is not a covariance, or singular.
+    It is the entropy of that Gaussian, whatever the prior.
 
     Examples
     --------
@@ -248,24 +186,14 @@ def gaussian_value(covariance: ArrayLike) -> float:
 def cross_entropy_value(
     log_densities: ArrayLike, weights: ArrayLike | None = None
 ) -> float:
-    """Value of any reference, by its density at the points of the prior.
+    """Return the value of any reference, by its density at the points of the prior.
 
     Parameters
     ----------
     log_densities : array-like of shape (n,)
         Logarithm of the reference's density, or mass if the prior is discrete.
     weights : array-like of shape (n,), default=None
-        Masses of the points; None is equal ones. For a continuous prior, points and
-        weights are a quadrature rule.
-
-    Returns
-    -------
-    value : float
-
-    Raises
-    ------
-    ValueError
-        If a density is zero, where no reference may be, or the lengths differ.
+        Masses of the points, or of a quadrature rule; None is equal ones.
 
     Examples
     --------
@@ -281,26 +209,19 @@ def cross_entropy_value(
 
 
 def logistic_value(points: ArrayLike, weights: ArrayLike | None = None) -> float:
-    r"""Value of the reference that a uniform law becomes by the logit.
+    r"""Return the value of the reference that a uniform law becomes by the logit.
 
     Parameters
     ----------
     points : array-like of shape (n, d)
         Points of the prior.
     weights : array-like of shape (n,), default=None
-        As of `cross_entropy_value`.
+        See `cross_entropy_value`.
 
     Returns
     -------
     value : float
-        :math:`E \sum_i (x_i + 2 \log(1 + e^{-x_i}))`. The entropy of the reference,
-        twice the number of coordinates, would be wrong on the unsafe side for a wide
-        prior.
-
-    Raises
-    ------
-    ValueError
-        If `points` is no table of finite numbers, or the lengths differ.
+        :math:`E \sum_i (x_i + 2 \log(1 + e^{-x_i}))`, not the entropy of the reference.
 
     Examples
     --------

@@ -31,7 +31,7 @@ class CorrelatedGaussianNoise(GaussianNoise):
 
     See Also
     --------
-    GaussianNoise : Of independent coordinates; its notes hold here too.
+    GaussianNoise : Independent coordinates; its notes hold here too.
 
     Examples
     --------
@@ -117,14 +117,12 @@ class CorrelatedGaussianNoise(GaussianNoise):
 
 
 def _norm_to_l2(matrix: Floats, order: float) -> float:
-    """Operator norm, or a bound on it, from the norm of that order to the l2 norm.
+    """Return the operator norm, or a bound on it, from the norm of an order to the l2
+    norm.
 
-    Exact for the orders 1 (the longest column) and 2 (the largest singular value), and
-    for the order inf if the columns are orthogonal. Between 1 and 2 the unit ball is
-    inside that of the l2 norm, whose value is the bound. Beyond 2 the exact value is
-    NP-hard; two bounds hold, by the l2 ball around the unit ball, and by Hölder's
-    inequality on the entries of the Gram matrix. The second is never above the sum of
-    the lengths of the columns.
+    Exact for the orders 1 and 2, and for inf if the columns are orthogonal. Between 1
+    and 2 the unit ball is inside that of the l2 norm. Beyond 2 two bounds hold, by the
+    l2 ball around the unit ball and by Hölder's inequality on the Gram matrix.
     """
     if order == 1:
         return float(np.max(np.linalg.norm(matrix, axis=0)))
@@ -155,27 +153,20 @@ _LEAST_SINGULAR = 1e-6
 class DegenerateGaussianNoise(GaussianNoise):
     """Gaussian noise of a covariance of lower rank, N(0, scale² F F').
 
-    Directions off the columns of F are released exactly, so a move that has any part
-    in them costs infinitely much.
+    Directions off the columns of F are released exactly: a move along them costs
+    infinity.
 
     Parameters
     ----------
     scale : float, default=1.0
         Multiplier of the standard deviations.
     factor : array-like of shape (dim, rank)
-        The factor F, of fewer columns than rows, which are independent. Kept as a tuple
-        of tuples.
-
-    See Also
-    --------
-    CorrelatedGaussianNoise : Of full rank.
+        The factor F, of fewer columns than rows, which are independent.
 
     Notes
     -----
-    Outputs are rounded, and so are their differences. A move counts as in the subspace
-    if what is off it is below 2^-43 of the move's own length, each coordinate measured
-    in standard deviations of its noise. A short move is therefore cut off as little as
-    a long one; a cut by eigenvalues would hide what has no noise at all.
+    A move counts as in the subspace if what is off it is below 2^-43 of the move's own
+    length, each coordinate measured in standard deviations of its noise.
 
     Examples
     --------
@@ -248,7 +239,7 @@ class DegenerateGaussianNoise(GaussianNoise):
         return np.asarray(factor @ factor.T)
 
     def whitened(self, displacements: Floats) -> Floats:
-        """Return displacements, one a row, in standard deviations of the noise.
+        """Return displacements (k, dim) in standard deviations of the noise, (k, rank).
 
         Parameters
         ----------

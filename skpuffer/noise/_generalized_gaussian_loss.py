@@ -1,9 +1,7 @@
 """Privacy loss of unit generalised Gaussian noise, one coordinate shifted by u.
 
-The density is proportional to exp(-|x|^beta). The privacy loss against the noise moved
-by u is |x - u|^beta - |x|^beta, which falls in x as the density is log-concave, so that
-a loss above a value means an x below a point. The distribution of the loss and every
-hockey-stick divergence are incomplete gamma functions at that point.
+The loss |x - u|^beta - |x|^beta falls in x, so a loss above a value means an x below a
+point; all divergences are incomplete gamma functions at that point.
 """
 
 import math
@@ -82,11 +80,7 @@ def _newton(
     start: Floats,
     correct: Callable[[Floats, Floats], tuple[Floats, Floats]],
 ) -> Floats:
-    """Newton's method for an array of roots, each until its own steps are small.
-
-    A root that has converged is not iterated further, so that it does not depend on the
-    others in the array.
-    """
+    """Run Newton's method for an array of roots, each until its own steps are small."""
     root, left = start, np.arange(start.size)
     for _ in range(60):
         step, root[left] = correct(root[left], value[..., left])
@@ -97,10 +91,11 @@ def _newton(
 
 
 def _inside(value: Floats, beta: float) -> Floats:
-    """Root r in [0, 1/2] of (1 - r)^beta - r^beta = value, for values in [0, 1].
+    """Return the root r in [0, 1/2] of (1 - r)^beta - r^beta = value, for values in [0,
+    1].
 
-    Newton's method converges from one side: the function is concave for beta < 2,
-    convex for beta > 2, and the start is on the side where it stays.
+    Newton's method converges from the side where it starts: the function is concave for
+    beta < 2 and convex for beta > 2.
     """
     if beta <= 2:
         start = 0.5 - value * 2 ** (beta - 2) / beta
@@ -118,13 +113,10 @@ def _inside(value: Floats, beta: float) -> Floats:
 
 
 def _outside(target: Floats, beta: float) -> Floats:
-    """Root t >= 0 of log((1 + t)^beta - t^beta) = target, for positive targets.
+    """Return the root t >= 0 of log((1 + t)^beta - t^beta) = target, above zero.
 
-    (1 + t)^beta - t^beta is the integral of beta s^(beta - 1) over [t, t + 1]. It is
-    log-concave in t, as integrals of a log-concave function over a sliding interval
-    are, so Newton's method for its logarithm does not overshoot from below the root,
-    where its first step leads. It starts where the middle of the interval has the
-    value, and a point below is where the first term alone has it.
+    The function is log-concave in t, so Newton's method for its logarithm does not
+    overshoot from below the root.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         below = np.expm1(target / beta)
@@ -226,16 +218,9 @@ def _tails(known: Floats, a: float) -> Floats:
 
 
 def hockey_stick(epsilon: Numbers, u: Numbers, beta: float) -> Floats:
-    """Hockey-stick divergence of unit noise moved by u, at exp(epsilon), for beta > 1.
+    """Return the hockey-stick divergence of unit noise moved by u, for beta > 1.
 
-    Parameters
-    ----------
-    epsilon : float or ndarray
-        In nats, of any sign.
-    u : float or ndarray
-        In [0, inf]. Arrays broadcast.
-    beta : float
-        Above one.
+    Arrays broadcast; epsilon has any sign, u is in [0, inf].
 
     Notes
     -----
@@ -301,9 +286,9 @@ _CHUNK = 1000
 
 @lru_cache(maxsize=8)
 def _rule(density: int) -> tuple[Floats, Floats, Floats]:
-    """Double exponential rule on [0, 1]: nodes' distances from both ends, and weights.
+    """Return the double exponential rule on [0, 1]: distances from ends, and weights.
 
-    It converges exponentially whatever the kinks at the ends (Takahasi and Mori, 1974).
+    Takahasi and Mori (1974).
     """
     # x = 1 / (1 + exp(-pi sinh(t))) for evenly spaced t, up to where the weights
     # vanish; distances from the nearer end keep their digits
@@ -336,7 +321,7 @@ def _integral(
 def _edges(
     height: Callable[[Floats], Floats], peak: Floats, size: Floats
 ) -> list[Floats]:
-    """Points to either side where a unimodal function is `_DROP` below its peak.
+    """Return points to either side where a unimodal function is `_DROP` below its peak.
 
     At most a hundredth beyond, by bisection on the logarithm of the distance.
     """
@@ -355,29 +340,18 @@ def _edges(
 
 
 def renyi(alpha: Numbers, u: Numbers, beta: float) -> Floats:
-    """Rényi divergence of unit noise shifted by u from the noise, rounded up.
+    """Return the Rényi divergence of shifted unit noise from the noise, rounded up.
 
-    Parameters
-    ----------
-    alpha : float or ndarray
-        Orders in (1, inf].
-    u : float or ndarray
-        In [0, inf]. Arrays broadcast.
-    beta : float
-        Above one.
-
-    Returns
-    -------
-    cost : ndarray
-        In nats; infinity where it is, or is too large for a float.
+    Orders are in (1, inf], u in [0, inf], beta above one. Arrays broadcast. It is
+    infinite also where it is too large for a float.
 
     Notes
     -----
     For the density p of the noise and the loss L against shifted noise, the mean of
     exp((alpha - 1) L) is one more than the integral of p times r((alpha - 1) L) +
-    (alpha - 1) r(-L), where r(x) = exp(x) - 1 - x: a sum of positive terms in which
-    nothing cancels, however small u is. Where it is large, the mean is integrated as
-    it stands, about the one peak of its integrand.
+    (alpha - 1) r(-L), where r(x) = exp(x) - 1 - x: positive terms in which nothing
+    cancels. Where it is large, the mean is integrated about the one peak of its
+    integrand.
     """
     alpha, u = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(u, float))
     cost = np.where(u > 0, np.inf, 0.0)
@@ -556,10 +530,9 @@ class _OneCoordinate:
 
 
 def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
-    """Log of the trade-off of several coordinates that each move by u, rounded up.
+    """Return the log trade-off of several coordinates that each move by u, rounded up.
 
-    Composed under a sequence of exponential tilts, each of which is accurate at the
-    losses that it makes likely.
+    Composed under exponential tilts, each accurate at the losses it makes likely.
     """
     if times == 1:
         with np.errstate(divide="ignore"):
@@ -604,11 +577,6 @@ def split_trade_off(u: float, beta: float) -> Hull:
     For beta-norm u if 1 < beta < 2: every number of coordinates up to 24, and on while
     the largest is the worst somewhere. For l2 norm u if beta > 2: powers of two up to
     64, and the Gaussian limit of ever more coordinates.
-
-    Parameters
-    ----------
-    u : float
-        In (0, inf).
     """
     order = min(beta, 2.0)
     rho = fisher_information(beta) * u**2 / 2

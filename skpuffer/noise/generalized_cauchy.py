@@ -42,7 +42,7 @@ _MANY = 512
 
 
 def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
-    r"""Log of the Rényi moment G: of order n, of the density ratio to the ``2 / k``.
+    r"""Return the log of G, moment of order n of the density ratio to the ``2 / k``.
 
     Parameters
     ----------
@@ -52,12 +52,6 @@ def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
         Exponent of the density, at least `LEAST_EXPONENT`.
     u : float or ndarray
         Displacement in units of the scale, at least zero, finite.
-
-    Returns
-    -------
-    value : ndarray
-        At least zero, increasing in n and u; to some 1e-13 relative (1e-12 for k < 2),
-        which quadrature is rounded up by.
 
     Notes
     -----
@@ -72,8 +66,8 @@ def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
               \big(e^{-w} + 2 \sinh w \sin^2(t - s)\big)^n \cos^{k-2} t \, dt
 
     with ``u = 2 sinh(w / 2)`` and ``tan s = u / 2 + sqrt(1 + u² / 4)``, in which
-    nothing cancels. The power is least at s and largest at a right angle from there,
-    where the integral is split.
+    nothing cancels. The power is least at s and largest at a right angle from there.
+    Quadrature to some 1e-13 relative (1e-12 for k < 2) is rounded up by that.
 
     References
     ----------
@@ -143,7 +137,7 @@ def _series(n: Floats, k: float, u: Floats) -> Floats:
 
 
 def _nodes(k: float) -> tuple[Floats, Floats, Floats]:
-    """Double exponential rule on (0, 1): nodes' distances from both ends, and weights.
+    """Return the double exponential rule on (0, 1): distances from ends, and weights.
 
     Takahasi and Mori (1974): t = 1 / (1 + exp(-pi sinh(tau))), evenly spaced in tau.
     """
@@ -190,10 +184,7 @@ def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
 
 
 def _log_sums(powers: Floats, logw: Floats, largest: Floats) -> tuple[Floats, Floats]:
-    """Logs of the sum of exp(powers + logw), and of twice that over every second node.
-
-    The exp(logw) add up to one.
-    """
+    """Return logs of the sum of exp(powers + logw), and of twice every second node."""
     terms = powers + logw
     top = terms.max(axis=(1, 2), keepdims=True)
     parts = np.exp(terms - top)
@@ -230,32 +221,24 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
     scale : float or array-like of shape (dim,), default=1.0
         Scale s of the noise, in the unit of the output.
     exponent : float, default=2.0
-        Exponent k, at least 1.05; below two, which the literature leaves out, it warns
-        and serves shifts of one coordinate only.
-        The mean of ``|x|`` is finite for k > 2, the variance ``s² / (k - 3)`` for
-        k > 3.
+        Exponent k, at least 1.05. Below two it warns and serves shifts of one
+        coordinate only. The mean of ``|x|`` is finite for k > 2, the variance ``s² / (k
+        - 3)`` for k > 3.
 
     Notes
     -----
-    With ``n = k (alpha - 1) / 2`` one coordinate that moves by z costs
-    ``log G(z² / s²) / (alpha - 1)``, where G is a polynomial of degree n for integer n
-    and an integral otherwise, and the pure-epsilon cost is ``k asinh(z / (2 s))``. It
-    grows with z because the density falls on both sides of its only peak. The privacy
-    loss exceeds epsilon on an interval, the solution of a quadratic inequality, so
-    that delta is a difference of probabilities of Student's t.
+    With ``n = k (alpha - 1) / 2`` one coordinate that moves by z costs ``log G(z² / s²)
+    / (alpha - 1)``, where G is a polynomial of degree n for integer n and an integral
+    otherwise, and the pure-epsilon cost is ``k asinh(z / (2 s))``.
 
-    A shift of several coordinates is measured in the l2 norm, and its worst
-    displacement is taken to be the one with all coordinates equal, of cost
-    ``d log G(z² / (d s²)) / (alpha - 1)``. That follows if log G is concave in its
-    argument. It is for k = 2 and integer n, where all roots of the polynomial are
-    negative; else it was verified numerically (k from 2 to 100, orders from 1.01 to
-    10001), not proved. Below k = 2 it fails: at k = 1.05 and order 64, a move by 0.136
-    of the scale costs 0.0174 in one coordinate and 0.0144 split evenly over two. So
-    exponents below two are refused for several coordinates. For pure epsilon it is
-    immediate, asinh of a square root being concave. If the dimension is unknown, the
-    limit of infinitely many coordinates serves them all. There delta follows from the
-    costs at all orders: it is not the least. Literature states d² for d in the formula
-    for several coordinates, which understates the cost from three coordinates on.
+    A shift of several coordinates is measured in the l2 norm. Its worst displacement is
+    taken to have all coordinates equal, of cost ``d log G(z² / (d s²)) / (alpha - 1)``.
+    That follows if log G is concave in its argument. It is for k = 2 and integer n, and
+    for pure epsilon; else it was verified numerically (k from 2 to 100, orders from
+    1.01 to 10001), not proved. **Below k = 2 it fails**, so such exponents are refused
+    for several coordinates. If the dimension is unknown, the limit of infinitely many
+    coordinates serves them all. Literature states d² for d in the formula for several
+    coordinates, which understates the cost from three coordinates on.
 
     References
     ----------
@@ -267,10 +250,8 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
     --------
     >>> from skpuffer.noise import GeneralizedCauchyNoise, Shift
     >>> noise = GeneralizedCauchyNoise(scale=1.0)
-    >>> round(noise.renyi(2, 1.0), 6)
-    0.405465
-    >>> round(noise.pure_epsilon(1.0), 6)
-    0.962424
+    >>> round(noise.renyi(2, 1.0), 6), round(noise.pure_epsilon(1.0), 6)
+    (0.405465, 0.962424)
     >>> round(noise.renyi(2, Shift(1.0, norm=2, dim=10)), 6)
     0.487902
     """
@@ -339,7 +320,7 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
         return np.where(np.isinf(u), 1.0, mirrored(epsilon, value))
 
     def _above(self, epsilon: Floats, u: Floats) -> Floats:
-        """Hockey-stick divergence at ``0 <= epsilon <= k asinh(u / 2)``.
+        """Return the hockey-stick divergence at ``0 <= epsilon <= k asinh(u / 2)``.
 
         With ``r = exp(2 epsilon / k)`` the moved density is at least exp(epsilon) times
         the other where ``(r - 1) x² - 2 r u x + r (1 + u²) - 1 <= 0``.
@@ -386,13 +367,7 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
         return (self if count == 1 else _SeveralCoordinates(self, count)), magnitude
 
     def _count(self, shift: Shift | Floats) -> float:
-        """Number of coordinates that a shift may move; infinity if unknown.
-
-        Raises
-        ------
-        ValueError
-            If there are several and no worst displacement is known (exponents < 2).
-        """
+        """Number of coordinates that a shift may move; infinity if unknown."""
         if not isinstance(shift, Shift) or shift.structure == "scalar":
             return 1
         count = shift.common_dim(self.dim) or math.inf
@@ -405,13 +380,7 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
 
 @dataclass(frozen=True)
 class _SeveralCoordinates:
-    """Costs of a shift of several coordinates: the worst splits it equally.
-
-    Parameters
-    ----------
-    count : int or inf
-        Number of coordinates; infinity if it is not known.
-    """
+    """Costs of a shift of several coordinates: the worst splits it equally."""
 
     noise: GeneralizedCauchyNoise
     count: float

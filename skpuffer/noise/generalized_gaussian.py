@@ -53,12 +53,7 @@ _FOUND = Statement("assume.worst_direction_numerical")
 class Twin:
     """Costs of the Laplace or Gaussian noise that this noise is, for beta = 1 and 2.
 
-    Parameters
-    ----------
-    noise : MagnitudeNoise
-        Noise of scale one.
-    factor : float
-        Ratio of the scale here to its scale: u is so much larger in its units.
+    `noise` has scale one; `factor` is the ratio of the scale here to its scale.
     """
 
     noise: MagnitudeNoise
@@ -189,10 +184,8 @@ class Splits(_Tabulated):
 class Euclidean(_Tabulated):
     """Costs of a shift by u in the l2 norm, for 1 < beta < 2.
 
-    Parameters
-    ----------
-    lengthened : float
-        Largest ratio of its beta-norm to its l2 norm; infinity if unknown.
+    `lengthened` is the largest ratio of its beta-norm to its l2 norm; infinity if
+    unknown.
     """
 
     lengthened: float = math.inf
@@ -252,33 +245,31 @@ class GeneralizedGaussianNoise(Noise):
         ``sqrt(gamma(3 / beta) / gamma(1 / beta)) * scale``.
     beta : float, default=2.0
         Shape, in [1, 64]. One is Laplace noise of this scale, two is Gaussian noise of
-        the standard deviation ``scale / sqrt(2)``; the larger, the lighter are the
-        tails of the noise and the heavier those of the privacy loss.
+        the standard deviation ``scale / sqrt(2)``. Larger shapes have lighter tails of
+        the noise, and heavier ones of the privacy loss.
 
     Notes
     -----
     One coordinate, or several bounded in the l1 norm, have an exact trade-off for every
-    shape: the privacy loss falls along the line. Otherwise it matters how a shift is
-    spread over coordinates, contrary to what is published, unless beta is 1 or 2:
+    shape. Otherwise it matters how a shift is spread over coordinates, contrary to what
+    is published, unless beta is 1 or 2:
 
     * ``1 < beta < 2``, bounded in the beta-norm: Rényi costs have a proved bound; a
       trade-off is the envelope over equal splits, of which no counterexample is known.
-      Fifty times the delta of one coordinate has been seen.
     * ``1 < beta < 2``, bounded in the l2 norm: at most ``alpha I u**2 / 2`` at every
-      order, I the Fisher information and u the shift in scales; proved, for every
-      dimension.
+      order, I the Fisher information and u the shift in scales; proved.
     * ``beta > 2``, bounded in the l2 norm: one coordinate is the worst for Rényi costs,
       and the envelope over equal splits and their Gaussian limit for trade-offs, as far
       as was computed.
-    * ``beta > 2``, bounded in a larger norm only: refused, see the error raised.
+    * ``beta > 2``, bounded in a larger norm only: refused.
 
     `evidence` tells which answers are not proved. Costs at finite orders are rounded up
-    by 1e-11 of themselves, more than the quadrature misses.
+    by 1e-11 of themselves.
 
     References
     ----------
     Rinberg, Shumailov, Singhal, Cummings and Papernot (2025), Beyond Laplace and
-    Gaussian: exploring the generalized Gaussian mechanism for private machine learning.
+    Gaussian.
 
     Examples
     --------
@@ -288,8 +279,6 @@ class GeneralizedGaussianNoise(Noise):
     3.1206
     >>> round(noise.epsilon(1e-5, Shift(1.0, norm=1.5, dim=None)), 4)
     3.1888
-    >>> round(noise.scale_for_delta(1.0, 1e-5, 1.0), 4)
-    2.8878
     """
 
     beta: float = 2.0
@@ -317,10 +306,9 @@ class GeneralizedGaussianNoise(Noise):
 
     @property
     def fisher_information(self) -> Numbers:
-        """Fisher information of each coordinate's location, inf without noise.
+        """Return the Fisher information of each coordinate, inf without noise.
 
-        It sets the cost of a shift under heavy composition. Times the variance it is at
-        least one, which Gaussian noise attains.
+        It sets the cost of a shift under heavy composition.
         """
         with np.errstate(divide="ignore"):
             ratio = _loss.fisher_information(self.beta) / np.square(self.scale)
@@ -390,8 +378,7 @@ class GeneralizedGaussianNoise(Noise):
         loss : float or ndarray
             In nats.
         shift : Shift or float
-            Shift of one coordinate, unless beta is two; taken as attained, not as a
-            bound.
+            Shift of one coordinate, unless beta is two; taken as attained.
 
         Returns
         -------
@@ -422,7 +409,7 @@ class GeneralizedGaussianNoise(Noise):
     # -- the noise itself --------------------------------------------------------------
 
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Independent draws: signed powers of gamma variables.
+        """Return independent draws: signed powers of gamma variables.
 
         Nardon and Pianca (2009), Simulation techniques for generalized Gaussian
         densities.
@@ -440,8 +427,8 @@ class GeneralizedGaussianNoise(Noise):
         Parameters
         ----------
         t : float or ndarray
-            Not negative, in the unit of the output; its last axis meets the scales of
-            the coordinates if there are several.
+            Not negative, in the unit of the output; its last axis meets the
+            coordinates.
 
         Returns
         -------
@@ -452,17 +439,7 @@ class GeneralizedGaussianNoise(Noise):
         return probability
 
     def cdf(self, x: Number) -> Number:
-        """Return the distribution function of the coordinates of the noise.
-
-        Parameters
-        ----------
-        x : float or ndarray
-            As in `tail`, of any sign.
-
-        Returns
-        -------
-        probability : float or ndarray
-        """
+        """Return the distribution function of the coordinates of the noise."""
         x = check_each(check_real, x=x)
         # without noise all mass is at zero: 0 / 0 there counts as above it
         probability: Number = plain(
@@ -471,18 +448,7 @@ class GeneralizedGaussianNoise(Noise):
         return probability
 
     def quantile(self, p: Number) -> Number:
-        """Return the inverse of `cdf`.
-
-        Parameters
-        ----------
-        p : float or ndarray
-            In [0, 1]; arrays as in `tail`.
-
-        Returns
-        -------
-        x : float or ndarray
-            In the unit of the output.
-        """
+        """Return the inverse of `cdf`, in the unit of the output."""
         p = check_each(_check_share, p=p)
         x: Number = plain(np.asarray(self.scale) * _loss.quantile(p, self.beta))
         return x

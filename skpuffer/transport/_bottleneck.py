@@ -1,7 +1,4 @@
-"""W_inf between discrete distributions in several dimensions: bottleneck transport.
-
-The smallest t such that all mass can travel along pairs of atoms at most t apart.
-"""
+"""W_inf between discrete distributions in several dimensions: bottleneck transport."""
 
 import math
 from dataclasses import dataclass
@@ -26,8 +23,8 @@ class BottleneckResult:
     exact : bool
         Whether `distance` is W_inf itself.
     grid_width : float
-        Width of the grid to which atoms were rounded, in the unit of the (scaled)
-        coordinates; 0.0 if they were not.
+        Width of the grid to which atoms were rounded, in scaled coordinates; 0.0 if
+        none.
 
     Examples
     --------
@@ -52,19 +49,19 @@ def bottleneck_distance(
     coordinate_scale: ArrayLike | None = None,
     max_cells: float = 2.5e7,
 ) -> float:
-    """W_inf between two discrete distributions whose atoms are rows.
+    """Return W_inf between two discrete distributions whose atoms are rows.
 
     Parameters
     ----------
     U, V : array-like of shape (n, d) and (m, d)
-        Atoms, one a row; `n` and `m` may differ, rows may repeat.
+        Atoms, one a row; rows may repeat.
     u_weights, v_weights : array-like of shape (n,) and (m,), default=None
         Masses. None gives every atom the same mass. Integers are counts.
         `fractions.Fraction` objects and floats must sum to one.
     ord : float, default=2
         Norm of the difference of two atoms, in [1, inf].
     coordinate_scale : array-like of shape (d,), default=None
-        Positive numbers by which the coordinates are divided before the norm is taken.
+        Positive numbers by which the coordinates are divided first.
     max_cells : float, default=2.5e7
         Most pairs of atoms held in memory at once (about 90 bytes each). Beyond, the
         result is an upper bound.
@@ -72,20 +69,16 @@ def bottleneck_distance(
     Returns
     -------
     distance : float
-        In the unit of the coordinates. W_inf, or where `bottleneck_transport` says
-        ``exact=False`` an upper bound.
+        In the unit of the coordinates: W_inf, or an upper bound of it.
 
     Raises
     ------
     ValueError
-        If points are not finite or differ in dimension, if the weights of a
-        distribution are not masses, if `ord` or `max_cells` is below one, or if a scale
-        is not positive.
+        If points, weights or parameters are invalid.
 
     See Also
     --------
     bottleneck_transport : The same, and whether it is exact.
-    wasserstein_distance : Distributions on the line.
 
     Notes
     -----
@@ -99,8 +92,6 @@ def bottleneck_distance(
     --------
     >>> from skpuffer.transport import bottleneck_distance
     >>> bottleneck_distance([[0, 0], [1, 0]], [[0, 2], [1, 1]])
-    2.0
-    >>> bottleneck_distance([[0, 0], [1, 0]], [[0, 1]], [3, 1], ord=1)
     2.0
     """
     return bottleneck_transport(
@@ -125,7 +116,7 @@ def bottleneck_transport(
     max_cells: float = 2.5e7,
     ceiling: float = math.inf,
 ) -> BottleneckResult:
-    """W_inf between two discrete distributions in d dimensions, and how it was found.
+    """Return W_inf between two discrete distributions, and whether it is exact.
 
     Parameters
     ----------
@@ -136,47 +127,30 @@ def bottleneck_transport(
     ord : float, default=2
         Norm of the difference of two atoms, in [1, inf].
     coordinate_scale : array-like of shape (d,), default=None
-        Positive numbers by which the coordinates are divided before the norm is taken.
+        Positive numbers by which the coordinates are divided first.
     max_cells : float, default=2.5e7
         Most pairs of atoms held in memory at once.
     ceiling : float, default=inf
-        A distance from which on it does not matter how large it is: the search ends
-        there, with an infinite distance for an answer.
+        The search ends with an infinite distance once it is known to reach this.
 
     Returns
     -------
     result : BottleneckResult
 
-    Raises
-    ------
-    ValueError
-        As `bottleneck_distance`.
-
     Notes
     -----
-    Only pairs within the distance under test are held, and of many a few for each atom:
-    those a flow needs. So the distance is often exact for distributions of many atoms.
-    Where more than `max_cells` pairs are that close and a few do not let all mass
-    through that all of them might, both distributions are rounded to the centres of
-    the finest grid that leaves at most `max_cells` pairs of cells, and what the
-    rounding moved the atoms by is added: at most ``h * d**(1 / ord)`` for a grid of
-    width h, by the triangle inequality for W_inf.
+    If more than `max_cells` pairs of atoms are needed, both distributions are rounded
+    to the finest grid that fits, and the moves by rounding are added: at most ``h *
+    d**(1 / ord)`` for a grid of width h, by the triangle inequality for W_inf.
 
     The search goes from below. A distance that does not let all mass through leaves a
-    set of atoms that holds more mass than its neighbours, and W_inf is at least the
-    distance at which that set has neighbours enough.
+    set of atoms with more mass than its neighbours, which bounds W_inf from below.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.transport import bottleneck_transport
     >>> bottleneck_transport([[0, 0], [1, 0]], [[0, 2], [1, 1]])
     BottleneckResult(distance=2.0, exact=True, grid_width=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> U, V = rng.random((300, 2)), rng.random((200, 2)) + 1
-    >>> coarse = bottleneck_transport(U, V, max_cells=1000)
-    >>> coarse.exact, coarse.distance >= bottleneck_transport(U, V).distance
-    (False, True)
     """
     norm = check_at_least_one(ord=ord)
     check_at_least_one(max_cells=max_cells)

@@ -1,10 +1,4 @@
-"""W_inf on the line by counting: the few atoms that may be furthest apart are sorted.
-
-How much mass falls into each of equal buckets says, to a bucket or so, how far the
-atoms are apart that meet in the monotone coupling. The buckets that meet furthest apart
-hold the largest gap. Only their atoms are sorted, and the result is that of sorting
-all, to the last bit.
-"""
+"""W_inf on the line by counting: only atoms that may be furthest apart are sorted."""
 
 import math
 from dataclasses import dataclass
@@ -35,14 +29,9 @@ _WORTH_SORTING = 0.2
 def gap_by_buckets(
     x: Floats, a: MeantMasses, y: Floats, b: MeantMasses
 ) -> float | None:
-    """W_inf between atoms in any order, or None if a sort of all is as quick.
+    """Return W_inf between atoms in any order, or None if a sort of all is as quick.
 
-    Parameters
-    ----------
-    x, y : ndarray of shape (n,) and (m,)
-        Finite values.
-    a, b : MeantMasses
-        Masses of `n` and `m` atoms.
+    `a` and `b` are the masses of the finite values `x` (n,) and `y` (m,).
     """
     n_atoms = len(x) + len(y)
     counted = a.raw is None and b.raw is None
@@ -82,10 +71,7 @@ def gap_by_buckets(
 
 
 def _glance(x: Floats, y: Floats, width: float) -> tuple[bool, bool]:
-    """Whether atoms repeat, and whether they seem to meet about equally far apart.
-
-    Of a few atoms: what to try, and never the result.
-    """
+    """Whether atoms repeat, and whether they seem to meet about equally far apart."""
     some = np.arange(min(_GLANCE, len(x), len(y)))
     first, second = (
         np.sort(law[some * len(law) // len(some)].astype(float)) for law in (x, y)
@@ -97,18 +83,7 @@ def _glance(x: Floats, y: Floats, width: float) -> tuple[bool, bool]:
 
 @dataclass
 class _Buckets:
-    """One law by buckets.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-    meant : MeantMasses
-    index : ndarray of uint16, of shape (n,)
-        Bucket of each atom, which never falls as values rise.
-    masses : ndarray of int of shape (n_buckets,)
-    unit : int
-        What a unit of the masses that are meant counts here.
-    """
+    """One law by buckets."""
 
     values: Floats
     meant: MeantMasses
@@ -164,15 +139,7 @@ class _Buckets:
         return values
 
     def intervals(self, atoms: Indices) -> tuple[Floats, Integers, Integers]:
-        """Values of all the atoms of some buckets, sorted, and which mass is theirs.
-
-        Returns
-        -------
-        values : ndarray of shape (k,)
-            Values of mass above zero.
-        starts, ends : ndarray of shape (k,)
-            Along the axis of cumulative mass.
-        """
+        """Values of all the atoms of some buckets, sorted, and which mass is theirs."""
         values = self.values[atoms].astype(float, copy=False)
         order = np.argsort(values)
         values, atoms = values[order], atoms[order]

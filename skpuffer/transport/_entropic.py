@@ -1,12 +1,6 @@
 """Entropic W_inf: a radius, and what the couplings within it pay for being coupled.
 
-The least ``t + entropy * KL(coupling || product)`` over radii t and couplings that move
-no mass further than t. Sinkhorn scaling finds the divergence within one radius, and is
-hand-written: POT's solvers take finite costs, where a mask is an infinite one, and on a
-mask that only just lets all mass through they converge like 1/k at best. Whether a
-radius lets all mass through, and which pairs of atoms may hold any of it, is settled
-here by the exact flow instead. On the pairs that are left scaling converges
-geometrically, and its residual decides nothing.
+An exact flow decides which pairs may hold mass, so scaling converges geometrically.
 """
 
 import heapq
@@ -51,72 +45,48 @@ def entropic_distance(
     max_iter: int = 1000,
     max_cells: float = 4e6,
 ) -> float:
-    """Entropic W_inf between two discrete distributions whose atoms are rows.
+    """Return the entropic W_inf between two discrete distributions.
 
     The least ``t + entropy * KL(coupling || product of the two)`` over couplings that
-    move no mass further than t. It is never below W_inf, which is its limit as
-    `entropy` falls to zero, and never above the longest distance of two atoms.
+    move no mass further than t. It is at least W_inf, its limit as `entropy` falls to
+    zero.
 
     Parameters
     ----------
     U, V : array-like of shape (n, d) and (m, d)
-        Atoms, as for `bottleneck_distance`.
+        Atoms; they, their weights, `ord` and the scale are as for
+        `bottleneck_distance`.
     entropy : float
-        Cost of a nat of divergence from the product, above zero, in the unit of the
-        (scaled) coordinates.
-    u_weights, v_weights : array-like of shape (n,) and (m,), default=None
-        Masses, as for `bottleneck_distance`.
-    ord : float, default=2
-        Norm of the difference of two atoms, in [1, inf].
-    coordinate_scale : array-like of shape (d,), default=None
-        Positive numbers by which the coordinates are divided before the norm is taken.
+        Cost of a nat of divergence from the product, above zero, in scaled coordinates.
     tol : float, default=1e-3
-        By which share the result may exceed the least value, so that not every distance
-        of two atoms has to be tried. 0 tries all that may be better.
+        By which share the result may exceed the least value. 0 tries all radii.
     max_iter : int, default=1000
         Most scalings of the coupling at one radius.
     max_cells : float, default=4e6
-        Most pairs of atoms. Beyond, the atoms are rounded to a grid, and what that
-        moved them by is added.
+        Most pairs of atoms. Beyond, the atoms are rounded to a grid, and their moves
+        added.
 
     Returns
     -------
     distance : float
-        In the unit of the (scaled) coordinates. Not below W_inf, however early the
-        scaling stops.
-
-    Raises
-    ------
-    ValueError
-        As `bottleneck_distance`, or if `entropy` is not above zero or `tol` below it.
-
-    See Also
-    --------
-    bottleneck_distance : W_inf itself, which is less and takes less time.
+        In scaled coordinates. Not below W_inf, however early the scaling stops.
 
     Notes
     -----
-    Potentials of an unfinished scaling bound the divergence from below, which is never
-    negative. So a result may fall short of the least value by what is missing there,
-    and still covers the radius.
-
-    It is no norm of a shift: coordinates and `entropy` have to be scaled together. The
-    distance of a distribution from itself is above zero.
+    Potentials of an unfinished scaling bound the divergence from below. It is no norm
+    of a shift: scale coordinates and `entropy` together. A distribution's distance from
+    itself is above zero.
 
     References
     ----------
     Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, appendix A.5. Sinkhorn and
-    Knopp (1967), Concerning nonnegative matrices and doubly stochastic matrices, for
-    scaling with zeros.
+    Knopp (1967), Concerning nonnegative matrices and doubly stochastic matrices.
 
     Examples
     --------
     >>> from skpuffer.transport import entropic_distance
-    >>> U, V = [[0], [1], [2]], [[0.5], [1.5], [3]]
-    >>> round(entropic_distance(U, V, entropy=0.01), 6)
+    >>> round(entropic_distance([[0], [1], [2]], [[0.5], [1.5], [3]], entropy=0.01), 6)
     1.010986
-    >>> round(entropic_distance(U, U, entropy=0.1), 6)
-    0.109861
     """
     cost = check_positive(entropy=entropy)
     check_non_negative(tol=tol)
@@ -167,13 +137,7 @@ class _Radii:
         self.radii: Floats = radii[first:]
 
     def least_value(self, cost: float, tol: float) -> float:
-        """Least radius plus cost times divergence, but for a share `tol`.
-
-        Returns
-        -------
-        float
-            Not below the least radius.
-        """
+        """Least radius plus cost times divergence, but for a share `tol`."""
         # The divergence falls with the radius: between two radii the value is at least
         # the next radius plus what the larger one costs. The most promising gap first.
         radii = self.radii
@@ -203,18 +167,7 @@ class _Radii:
         return float(max(best, self.least))
 
     def divergence(self, at: int) -> float:
-        """Least divergence from the product of a coupling within a radius, in nats.
-
-        Parameters
-        ----------
-        at : int
-            Position of the radius.
-
-        Returns
-        -------
-        float
-            At least 0, and below the least where scaling did not finish.
-        """
+        """Least divergence from the product of a coupling within a radius, in nats."""
         n, m = self.lengths.shape
         i, j = self._within(self.radii[at])
         if len(i) == n * m:

@@ -34,7 +34,7 @@ def gaussian_wasserstein(
     *,
     ord: float = 2,
 ) -> float:
-    r"""Wasserstein distance between two Gaussian distributions.
+    r"""Return the Wasserstein distance between two Gaussian distributions.
 
     .. math:: W_\infty &= \|m_u - m_v\| \text{ if } \Sigma_u = \Sigma_v,
               \ \infty \text{ otherwise} \\
@@ -46,25 +46,21 @@ def gaussian_wasserstein(
     mean_u, mean_v : float or array-like of shape (d,)
         Means.
     cov_u, cov_v : float or array-like of shape (d, d)
-        Variances (not standard deviations) or covariance matrices; positive
-        semi-definite, so point masses are allowed.
+        Variances (not standard deviations) or positive semi-definite covariances.
     p : {2, numpy.inf}, default=numpy.inf
         Order.
     ord : float, default=2
         Norm of the difference of the means for ``p=inf``, in [1, inf].
-        ``p=2`` is the Euclidean distance only.
 
     Returns
     -------
     distance : float
-        In the unit of the means. Infinite for ``p=inf`` when the covariances differ:
-        along some direction one distribution has heavier tails than the other.
+        In the unit of the means. Infinite for ``p=inf`` when the covariances differ.
 
     Raises
     ------
     ValueError
-        If shapes differ, entries are not finite, a covariance is not symmetric positive
-        semi-definite, `p` is neither 2 nor infinity, or `ord` does not fit.
+        If shapes differ, or a covariance or parameter is invalid.
 
     Notes
     -----
@@ -74,16 +70,13 @@ def gaussian_wasserstein(
     References
     ----------
     Dowson and Landau (1982), The Fréchet distance between multivariate normal
-    distributions. Pierquin et al. (2024), Rényi Pufferfish Privacy, Proposition 6.2
-    (W_inf of Gaussians of equal covariance).
+    distributions. Pierquin et al. (2024), Rényi Pufferfish Privacy, Proposition 6.2.
 
     Examples
     --------
     >>> from skpuffer.transport import gaussian_wasserstein
     >>> gaussian_wasserstein([0, 0], [[2, 1], [1, 2]], [3, 4], [[2, 1], [1, 2]])
     5.0
-    >>> gaussian_wasserstein(0.0, 1.0, 0.0, 4.0)
-    inf
     >>> gaussian_wasserstein(0.0, 1.0, 0.0, 4.0, p=2)
     1.0
     """
@@ -133,10 +126,10 @@ def _mean_and_covariance(
 
 
 def _bures(cov_u: Floats, cov_v: Floats) -> float:
-    """Bures distance of two covariances.
+    """Return the Bures distance of two covariances.
 
-    Computed as the Frobenius distance of their square roots after the best rotation,
-    which equals the trace formula but does not cancel near zero.
+    The Frobenius distance of their square roots after the best rotation, which does not
+    cancel near zero.
     """
     root_u, root_v = _square_root(cov_u), _square_root(cov_v)
     rotation, _ = orthogonal_procrustes(root_v, root_u)
@@ -169,22 +162,23 @@ def gaussian_near_radius(
     ord: float = 2,
     coupling: str = "optimal",
 ) -> float:
-    r"""Near radius of two Gaussian distributions: W_inf except for a mass delta.
+    r"""Return the near radius of two Gaussian distributions.
+
+    It is W_inf except for a mass delta.
 
     Parameters
     ----------
     mean_u, mean_v : float or array-like of shape (d,)
         Means.
     cov_u, cov_v : float or array-like of shape (d, d)
-        Variances (not standard deviations) or covariance matrices; positive
-        semi-definite.
+        Variances (not standard deviations) or positive semi-definite covariances.
     delta : float
         Mass that may travel any distance, in [0, 1). At zero this is W_inf.
     ord : float, default=2
         Norm of the displacement, in [1, inf].
     coupling : {"optimal", "monotone"}, default="optimal"
-        "monotone" is the coupling of W_2, which on the line keeps quantiles together;
-        more mass than it leaves out can be kept within the same distance.
+        "monotone" is the coupling of W_2, which keeps quantiles together on the line;
+        its radius is larger.
 
     Returns
     -------
@@ -195,38 +189,30 @@ def gaussian_near_radius(
     Raises
     ------
     ValueError
-        If `delta` is not in [0, 1), if `coupling` is unknown, or as
-        `gaussian_wasserstein`.
+        If `delta` is not in [0, 1), or as `gaussian_wasserstein`.
 
     Notes
     -----
     Monotone coupling on the line moves mass by ``m + d Z`` for a standard normal Z,
     with m the distance of the means and d that of the standard deviations; the radius
-    is the smallest z with
-    :math:`\Phi(-(z - m) / d) + \Phi(-(z + m) / d) \le \delta`.
+    is the smallest z with :math:`\Phi(-(z - m) / d) + \Phi(-(z + m) / d) \le \delta`.
 
-    The mass that no coupling keeps within z is, by Strassen's theorem, the largest
-    excess of the mass of a set under one distribution over that of its z-neighbourhood
-    under the other. For the set that excess is a sum over its ends, whose derivatives
-    are differences of two Gaussian densities, so the ends of the worst set are infinite
-    or among their crossings: it consists of the two tails of the wider distribution, up
-    to where its density, moved inwards by z, meets that of the narrower. For equal
-    standard deviations s only one tail counts and the radius is :math:`m - 2 s
-    \Phi^{-1}((1 + \delta) / 2)`.
+    The least mass that a coupling must move beyond z is, by Strassen's theorem, the
+    largest excess of the mass of a set over that of its z-neighbourhood under the other
+    law. The worst set consists of the two tails of the wider distribution, up to where
+    its density, moved inwards by z, meets that of the narrower. For equal standard
+    deviations s the radius is :math:`m - 2 s \Phi^{-1}((1 + \delta) / 2)`.
 
-    In more dimensions distributions of one covariance are moved towards each other
-    along the line of their means, and what they then share stays. For unequal
-    covariances the coupling is that of W_2, whose displacement is Gaussian with mean m
-    and covariance S. The radius is then the smaller of two bounds on the tail of its
-    Euclidean norm, by ``||m||`` plus a chi quantile times the root of the largest
-    eigenvalue of S, and by the exponential moment of the squared norm. Other norms are
-    bounded by that one.
+    In more dimensions, distributions of one covariance are moved along the line of
+    their means. For unequal covariances the coupling is that of W_2, whose displacement
+    is Gaussian with mean m and covariance S. The radius is the smaller of two bounds on
+    its Euclidean norm, by ``||m||`` plus a chi quantile times the root of the largest
+    eigenvalue of S, and by the exponential moment of the squared norm.
 
     References
     ----------
     Pierquin et al. (2024), Rényi Pufferfish Privacy, Definition 4.2. Strassen (1965),
-    The existence of probability measures with given marginals. Dowson and Landau
-    (1982), The Fréchet distance between multivariate normal distributions.
+    The existence of probability measures with given marginals.
 
     Examples
     --------
@@ -235,8 +221,6 @@ def gaussian_near_radius(
     1.92706...
     >>> gaussian_near_radius(0.0, 1.0, 1.0, 1.3**2, 1e-3)
     1.7...
-    >>> gaussian_near_radius(0.0, 1.0, 1.0, 1.3**2, 0)
-    inf
     """
     delta = check_share(delta=delta)
     check_option(("optimal", "monotone"), coupling=coupling)

@@ -1,9 +1,4 @@
-"""Wasserstein distances on the line, exact for atoms of any masses.
-
-On the line the monotone (quantile) coupling is optimal for every order at once. What
-is hand-written here is what SciPy lacks: orders other than one, infinity above all,
-and masses compared as integers (see `_masses`).
-"""
+"""Wasserstein distances on the line, exact for atoms of any masses."""
 
 import math
 from typing import Any
@@ -36,7 +31,7 @@ def wasserstein_distance(
     v_weights: ArrayLike | None = None,
     p: float = np.inf,
 ) -> float:
-    r"""Wasserstein distance of order `p` between discrete distributions on the line.
+    r"""Return the Wasserstein distance of order `p` between discrete laws on the line.
 
     .. math:: W_p = \Big(\int_0^1 |F^{-1}(t) - G^{-1}(t)|^p\,dt\Big)^{1/p}, \qquad
               W_\infty = \sup_t |F^{-1}(t) - G^{-1}(t)|.
@@ -44,7 +39,7 @@ def wasserstein_distance(
     Parameters
     ----------
     u_values, v_values : array-like of shape (n,) and (m,)
-        Atoms of the two distributions, in any order; `n` and `m` may differ.
+        Atoms of the two distributions, in any order.
     u_weights, v_weights : array-like of shape (n,) and (m,), default=None
         Masses. None gives every atom the same mass. Integers are counts.
         `fractions.Fraction` objects and floats must sum to one.
@@ -59,8 +54,7 @@ def wasserstein_distance(
     Raises
     ------
     ValueError
-        If `p` is below one, if values are NaN, infinite, empty or not one-dimensional,
-        or if the weights of a distribution are not masses.
+        If `p` is below one, or values or weights are invalid.
 
     See Also
     --------
@@ -72,10 +66,8 @@ def wasserstein_distance(
     Masses are compared in integer arithmetic: no weights, counts and fractions are
     exact. Float weights are read as fractions with a common denominator of at most
     10**7 where that reproduces them to round-off, and at their exact binary values
-    otherwise. In the latter case cumulative masses that were meant to be equal may
-    differ by round-off, and W_inf then counts the sliver: it is the distance of the
-    floats given and can exceed, never fall below, that of the masses meant. Pass
-    counts or fractions to avoid it.
+    otherwise. In the latter case W_inf may exceed, but never fall below, that of the
+    masses meant. Pass counts or fractions to avoid it.
 
     References
     ----------
@@ -87,8 +79,6 @@ def wasserstein_distance(
     >>> from skpuffer.transport import wasserstein_distance
     >>> wasserstein_distance([0, 1, 5], [0, 2, 4], [0.2, 0.5, 0.3], [0.4, 0.4, 0.2])
     3.0
-    >>> wasserstein_distance([0, 1, 3], [5, 6, 8], p=2)
-    5.0
     """
     order = check_at_least_one(p=p)
     x = _values(u_values=u_values)
@@ -132,11 +122,10 @@ def quantile_coupling(
     u_weights: ArrayLike | None = None,
     v_weights: ArrayLike | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Monotone coupling of two discrete distributions on the line.
+    """Return the monotone coupling of two discrete distributions on the line.
 
-    The largest atoms meet the largest. Optimal for every convex increasing cost of the
-    distance, hence for W_p of every order, but not for the mass moved further than a
-    given distance.
+    It is optimal for every convex increasing cost of the distance, hence for W_p of
+    every order, but not for the mass moved further than a given distance.
 
     Parameters
     ----------
@@ -152,11 +141,6 @@ def quantile_coupling(
     mass : ndarray of shape (k,)
         Masses above zero that sum to one.
 
-    Raises
-    ------
-    ValueError
-        As `wasserstein_distance`.
-
     References
     ----------
     Villani (2003), Topics in Optimal Transportation, Section 2.2.
@@ -165,11 +149,8 @@ def quantile_coupling(
     --------
     >>> from skpuffer.transport import quantile_coupling
     >>> x, y, mass = quantile_coupling([0, 1], [0, 1, 2], [3, 1], [1, 2, 1])
-    >>> for row in zip(x.tolist(), y.tolist(), mass.tolist()):
-    ...     print(row)
-    (0.0, 0.0, 0.25)
-    (0.0, 1.0, 0.5)
-    (1.0, 2.0, 0.25)
+    >>> x.tolist(), y.tolist(), mass.tolist()
+    ([0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [0.25, 0.5, 0.25])
     """
     x = _values(u_values=u_values)
     y = _values(v_values=v_values)
@@ -234,11 +215,9 @@ def _merge(x: Floats, a: Integers) -> tuple[Floats, Integers]:
 
 
 def _largest_gap(x: Floats, y: Floats) -> float:
-    """W_inf between sorted atoms of equal masses, by branch and bound.
+    """Return W_inf between sorted atoms of equal masses, by branch and bound.
 
-    With n <= m atoms, atom i of the smaller distribution meets atoms ``floor(i m / n)``
-    to ``ceil((i + 1) m / n) - 1`` of the larger. Both distributions being sorted, the
-    ends of a stretch of atoms bound every gap within it, so most are never looked into.
+    With n <= m, atom i meets atoms ``floor(i m / n)`` to ``ceil((i + 1) m / n) - 1``.
     """
     if len(x) > len(y):
         x, y = y, x
@@ -298,7 +277,7 @@ _NOT_BY_LOCATION = frozenset({"levy_stable", "vonmises", "wrapcauchy"})
 
 
 def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
-    """W_inf between two continuous distributions on the line, or an upper bound of it.
+    """Return W_inf between two continuous distributions on the line, or an upper bound.
 
     Parameters
     ----------
@@ -311,30 +290,24 @@ def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
     Returns
     -------
     distance : float
-        In the unit of the distributions. Exact for two distributions of one named
-        family of SciPy's that differ in location and scale only; infinite for those of
-        unequal scale on an unbounded support. For other distributions an upper bound;
-        infinite if either support is unbounded.
+        In the unit of the distributions. Exact for one named family of SciPy's if only
+        location and scale differ, and infinite for unequal scales on an unbounded
+        support. For others an upper bound; infinite if either support is unbounded.
 
     Raises
     ------
     TypeError
         If a distribution is not a frozen continuous distribution of SciPy's.
-    ValueError
-        If `rtol` is out of range.
 
     See Also
     --------
     continuous_near_radius : A finite bound except for a little mass, on any support.
-    wasserstein_distance : Distributions of finitely many atoms.
 
     Notes
     -----
-    W_inf is the largest gap of the quantile functions. On an interval of levels from a
-    to b, monotone as they are, the gap is at most
-    ``max(F(b) - G(a), G(b) - F(a))``, and the bound is the largest over a grid of
-    intervals, which are split where it matters. The gap at the levels of a grid is
-    below the distance, and no bound.
+    W_inf is the largest gap of the quantile functions. Between the levels a and b the
+    gap is at most ``max(F(b) - G(a), G(b) - F(a))``; the bound is the largest over a
+    grid of intervals, which are split where it matters.
 
     References
     ----------
@@ -346,8 +319,6 @@ def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
     >>> from skpuffer.transport import continuous_wasserstein
     >>> continuous_wasserstein(stats.expon(0, 2), stats.expon(0.5, 2))
     0.5
-    >>> continuous_wasserstein(stats.norm(0, 1), stats.norm(0, 1.1))
-    inf
     >>> continuous_wasserstein(stats.uniform(0, 1), stats.beta(2, 2)) < 0.0968
     True
     """
@@ -357,7 +328,7 @@ def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
 def continuous_near_radius(
     u: Any, v: Any, delta: float, *, rtol: float = 1e-3
 ) -> float:
-    """Upper bound of the (z, delta)-near radius of two continuous distributions.
+    """Return an upper bound of the near radius of two continuous distributions.
 
     Parameters
     ----------
@@ -372,8 +343,7 @@ def continuous_near_radius(
     Returns
     -------
     radius : float
-        In the unit of the distributions: a bound from above, for the monotone coupling,
-        which need not be the best.
+        In the unit of the distributions: a bound for the monotone coupling.
 
     Raises
     ------
@@ -383,8 +353,7 @@ def continuous_near_radius(
     Notes
     -----
     The intervals of levels with the largest bounds are left out, as long as their
-    lengths add up to at most `delta`; among them both tails, where a support is
-    unbounded.
+    lengths add up to at most `delta`.
 
     References
     ----------
@@ -438,10 +407,7 @@ def _within_family(u: Any, v: Any) -> float | None:
 
 
 def _is_named(frozen: Any) -> bool:
-    """Whether shapes, location and scale alone identify a distribution in its family.
-
-    A histogram or a class of somebody's own may hold more, its shapes being equal.
-    """
+    """Whether shapes, location and scale identify a distribution in its family."""
     name = frozen.dist.name
     named: Any = getattr(stats, name, None)
     return (

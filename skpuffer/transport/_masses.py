@@ -1,9 +1,6 @@
 """Masses as integers on one common total, so that couplings are exact.
 
-W_inf is discontinuous in the masses: it asks which atoms meet with mass above zero.
-Cumulative sums of floats lose or invent slivers of 1e-16, and a lost one under-states
-the distance. Every mass is therefore turned into an integer once, here, and whatever
-compares masses afterwards compares integers.
+A sliver of mass that floats lose would under-state W_inf.
 """
 
 import math
@@ -35,13 +32,7 @@ _BLOCK = 65536
 class MeantMasses:
     """Masses of one distribution, each an integer in a unit of its own.
 
-    Parameters
-    ----------
-    n : int
-        Number of atoms.
-    raw : ndarray of shape (n,), or None
-        Integers; floats that are meant at their exact binary value; or None for a count
-        of one each.
+    `raw` holds integers, or floats meant at their exact binary value; None is one each.
     """
 
     n: int
@@ -72,13 +63,7 @@ class MeantMasses:
         return masses, int(masses.sum())
 
     def sums(self, group: Indices, size: int) -> Integers:
-        """Sums of the masses by group, exact where `adds_exactly`.
-
-        Parameters
-        ----------
-        group : ndarray of int of shape (n,)
-            From 0 to `size`.
-        """
+        """Return sums of the masses by `group` (n,), exact where `adds_exactly`."""
         if self.raw is not None and self.raw.dtype == float:
             return self._float_sums(self.raw, group, size)
         sums = np.zeros(size, dtype=np.int64)
@@ -123,33 +108,22 @@ def common_masses(
 
     Parameters
     ----------
-    n, m : int
-        Numbers of atoms.
     u_weights, v_weights : array-like of shape (n,) and (m,), or None
-        None means a count of one for each atom; integers are counts; fractions
-        (objects of `fractions.Fraction`) must sum to one exactly; floats must sum to
-        one to 1e-9.
+        None means a count of one for each atom; integers are counts; fractions must sum
+        to one exactly; floats must sum to one to 1e-9.
 
     Returns
     -------
     a, b : ndarray of shape (n,) and (m,), of int64 or of Python integers
-        ``a / a.sum()`` and ``b / b.sum()`` are the masses, and the two sums are equal.
-        Python integers (dtype object) where int64 could overflow.
-
-    Raises
-    ------
-    ValueError
-        If weights are negative, not finite, all zero, of the wrong shape or do not sum
-        to one.
+        ``a / a.sum()`` and ``b / b.sum()`` are the masses. Python integers (dtype
+        object) where int64 could overflow.
 
     Notes
     -----
     Floats are read as the fractions they were rounded from when one denominator of at
-    most 10**7 reproduces all of them to 4 units of relative round-off (counts divided
-    by their sum, decimals such as 0.1). Otherwise each float is taken at its exact
-    binary value and both distributions are normalised exactly: two cumulative sums that
-    were meant to agree and differ by round-off then leave a sliver of mass, which can
-    only enlarge W_inf.
+    most 10**7 reproduces all of them to 4 units of relative round-off. Otherwise each
+    float is taken at its exact binary value and both distributions are normalised
+    exactly; a sliver of mass can only enlarge W_inf.
     """
     return in_one_unit(
         read_masses(n, u_weights=u_weights), read_masses(m, v_weights=v_weights)
@@ -236,10 +210,7 @@ def _first_off(values: Floats, denominator: int) -> float | None:
 
 
 def _from_binary(values: Floats, lowest: int) -> Integers:
-    """Return the exact binary values of floats whose exponents are at least `lowest`.
-
-    They are in units of the last place of the lowest.
-    """
+    """Return the exact binary values of floats with exponents of at least `lowest`."""
     # value = (mantissa * 2^53) * 2^(exponent - 53), the first factor an integer.
     mantissa, exponent = np.frexp(values)
     exponent[values == 0] = lowest
@@ -252,15 +223,7 @@ def _from_binary(values: Floats, lowest: int) -> Integers:
 
 
 def match(a: Integers, b: Integers) -> tuple[Indices, Indices, Integers]:
-    """Couple integer masses of equal totals in order.
-
-    Returns
-    -------
-    i, j : ndarray of shape (k,)
-        Indices of the atoms that meet.
-    mass : ndarray of shape (k,)
-        Mass they share, above zero, in the integers of `a` and `b`.
-    """
+    """Couple integer masses of equal totals in order: indices i and j, and mass."""
     # North-west corner rule, all steps at once: along the common axis of cumulative
     # mass each atom occupies an interval, and between two successive ends of intervals
     # one atom of either distribution meets one of the other.
@@ -285,12 +248,6 @@ def check_points(
     """Return the two named point sets as float arrays of rows, scaled.
 
     Scaled points may be moved, all by one vector: see :func:`moved_to_zero`.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, if a set is not a finite, non-empty (n, d) array, if the
-        two differ in `d`, or if the scale is not d positive numbers.
     """
     checked = []
     for name, raw in named.items():
@@ -327,19 +284,9 @@ def check_points(
 
 
 def moved_to_zero(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return points without what all of them have in common, and that vector.
+    """Return two point sets without what all of them have in common, and that vector.
 
     Coordinates stay as they are where a difference might be rounded.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n, d) and (m, d)
-
-    Returns
-    -------
-    first, second : ndarray of shape (n, d) and (m, d)
-    origin : ndarray of shape (d,)
-        Point taken off all points.
     """
     low = np.minimum(first.min(axis=0), second.min(axis=0))
     high = np.maximum(first.max(axis=0), second.max(axis=0))
@@ -366,19 +313,10 @@ def merge(points: Floats, masses: Integers) -> tuple[Floats, Integers]:
 def finest_grid(
     first: Floats, second: Floats, max_cells: float
 ) -> tuple[Floats, float]:
-    """Return corner and width of the finest grid within a budget of pairs of cells.
+    """Return corner (d,) and width of the finest grid within a budget of cells.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (n, d) and (m, d)
-    max_cells : float
-        Largest product of the numbers of cells that the two sets fall into, at least 1.
-
-    Returns
-    -------
-    corner : ndarray of shape (d,)
-    width : float
-        The smallest that fits, to 5 percent.
+    The numbers of cells of the two sets have a product of at most `max_cells`. The
+    width is the smallest that fits, to 5 percent.
     """
     corner = np.minimum(first.min(axis=0), second.min(axis=0))
     extent = np.maximum(first.max(axis=0), second.max(axis=0)) - corner

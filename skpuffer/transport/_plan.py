@@ -1,9 +1,7 @@
 """Transport plans with exact marginals, in any number of dimensions.
 
-A bound that averages over a coupling holds for every coupling, optimal or not, but
-only for couplings: mass that a solver rounded away or sent twice is a bound on nothing.
-So the solvers here, POT's network simplex or SciPy's, only say along which pairs mass
-should travel. How much does is then settled in integers, by an exact flow.
+Solvers only say along which pairs mass should travel; an exact integer flow settles how
+much.
 """
 
 import importlib.util
@@ -102,7 +100,7 @@ class TransportPlan:
     def distance(
         self, p: float = 2, ord: float = 2, coordinate_scale: ArrayLike | None = None
     ) -> float:
-        """Transport cost of the plan: the mean of order `p` of its displacements.
+        """Return the mean of order `p` of the plan's displacements.
 
         Parameters
         ----------
@@ -116,8 +114,8 @@ class TransportPlan:
         Returns
         -------
         distance : float
-            Not below the Wasserstein distance of order `p` of the two distributions,
-            for ``p >= 1``, if no mass is left out.
+            Not below the Wasserstein distance of order `p`, for ``p >= 1``, if no mass
+            is left out.
         """
         order = check_real(p=p)
         moves = self.displacements
@@ -145,7 +143,7 @@ def transport_plan(
     max_cells: float = 4e6,
     solver: str = "auto",
 ) -> TransportPlan:
-    """Optimal transport plan between discrete distributions, with exact marginals.
+    """Return an optimal transport plan of discrete distributions, with exact marginals.
 
     Parameters
     ----------
@@ -154,21 +152,20 @@ def transport_plan(
     u_weights, v_weights : array-like of shape (n,) and (m,), default=None
         Masses, as for `wasserstein_distance`: none, counts, fractions or floats.
     cost : float or callable, default=2
-        The power of the distance that is paid, above zero; or a function of
-        displacements ``x - y``, an array of shape (..., d), that returns finite costs
-        of shape (...). It is called once, with all pairs.
+        The power of the distance that is paid, above zero; or a function of all
+        displacements ``x - y``, of shape (..., d), that returns finite costs of shape
+        (...).
     ord : float, default=2
         Norm of a displacement, in [1, inf], where `cost` is a power.
     coordinate_scale : array-like of shape (d,), default=None
         Positive numbers by which displacements are divided before the norm is taken;
-        a cost that is a function gets them as they are.
+        not for a cost that is a function.
     max_cells : float, default=4e6
-        Most pairs of atoms to choose among. Beyond, the cells of a grid are coupled
-        at the least cost and the atoms within cells in order.
+        Most pairs of atoms to choose among. Beyond, the cells of a grid are coupled at
+        the least cost and the atoms within cells in order.
     solver : {"auto", "pot", "scipy"}, default="auto"
-        POT's network simplex, SciPy's assignment and linear programs, or the first
-        that is installed. On the line, and between equally many atoms of equal
-        masses, none is needed but SciPy's.
+        POT's network simplex, SciPy's assignment and linear programs, or the first that
+        is installed.
 
     Returns
     -------
@@ -189,28 +186,22 @@ def transport_plan(
 
     Notes
     -----
-    A solver's plan has the right marginals up to its round-off only. Taken here are
-    its prices (the dual solution): an optimal plan uses pairs alone whose cost is the
-    sum of their prices, and along those the integer masses travel by an exact maximum
-    flow. Mass kept out of these pairs by round-off is coupled in order of the atoms.
+    The solver gives prices (the dual solution). An optimal plan uses pairs alone whose
+    cost is the sum of their prices; along those the integer masses travel by an exact
+    maximum flow. Mass kept out of these pairs by round-off is coupled in order of the
+    atoms.
 
     References
     ----------
-    Peyré and Cuturi (2019), Computational Optimal Transport, Section 3. Flamary et
-    al. (2021), POT: Python Optimal Transport. Pierquin et al. (2024), Rényi Pufferfish
-    Privacy, Theorem 4.5: there any coupling gives a bound.
+    Peyré and Cuturi (2019), Computational Optimal Transport, Section 3. Flamary et al.
+    (2021), POT: Python Optimal Transport.
 
     Examples
     --------
     >>> from skpuffer.transport import transport_plan
     >>> plan = transport_plan([[0, 0], [1, 0]], [[0, 2], [1, 1]], [3, 1], [1, 1])
-    >>> for row in zip(plan.x.tolist(), plan.y.tolist(), plan.mass.tolist()):
-    ...     print(row)
-    ([0.0, 0.0], [1.0, 1.0], 0.25)
-    ([0.0, 0.0], [0.0, 2.0], 0.5)
-    ([1.0, 0.0], [1.0, 1.0], 0.25)
-    >>> plan.distance(p=1)
-    1.60...
+    >>> plan.mass.tolist(), round(plan.distance(p=1), 2)
+    ([0.25, 0.5, 0.25], 1.6)
     """
     check_option(("auto", "pot", "scipy"), solver=solver)
     cost = _check_cost(cost)
@@ -248,7 +239,7 @@ def transport_distance(
     *,
     coordinate_scale: ArrayLike | None = None,
 ) -> float:
-    """Wasserstein distance of any order between discrete distributions.
+    """Return the Wasserstein distance of any order between discrete distributions.
 
     Parameters
     ----------
@@ -266,13 +257,7 @@ def transport_distance(
     Returns
     -------
     distance : float
-        Distance of a coupling that exists, hence never below the distance except the
-        round-off of its sum.
-
-    Raises
-    ------
-    ValueError
-        If `p` is below one; otherwise as `transport_plan`.
+        Distance of a coupling that exists, so not below the true one but for round-off.
 
     Examples
     --------
@@ -344,13 +329,7 @@ def _costs(
 def _cheapest(
     costs: Floats, a: Integers, b: Integers, solver: str
 ) -> tuple[Indices, Indices, Integers, bool]:
-    """Optimal plan of integer masses for a matrix of costs.
-
-    Returns
-    -------
-    i, j, counts : ndarray of shape (k,)
-    optimal : bool
-    """
+    """Optimal plan of integer masses for a matrix of costs."""
     n, m = costs.shape
     # Equal masses: by Birkhoff's theorem some optimal plan is a permutation.
     if n == m <= _ASSIGNED and (a == a[0]).all() and (b == a[0]).all():

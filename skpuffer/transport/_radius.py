@@ -1,8 +1,4 @@
-"""Smallest radius within which two distributions can be coupled, except a spare mass.
-
-With nothing to spare it is W_inf: bottleneck transport. Hand-written because no
-library offers it: POT returns NaN for an infinite order.
-"""
+"""Smallest radius of a coupling of two distributions, except for a spare mass."""
 
 import math
 from dataclasses import dataclass
@@ -35,8 +31,7 @@ class Transport:
         Whether all the mass arrived.
     stuck, reached : ndarray of bool, of shape (n,) and (m,)
         If not complete, a set of atoms of the first distribution and all their
-        neighbours in the second, which together hold less mass than the set does; else
-        no atoms.
+        neighbours in the second, which together hold less mass.
     mass : ndarray of shape (k,)
         Mass that `i` and `j` exchange, above zero, in the integers of the masses.
     """
@@ -50,19 +45,10 @@ class Transport:
 
 
 def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transport:
-    """Maximum flow of the masses `supply` to the masses `demand` along edges (i, j).
+    """Return a maximum flow of the integer masses `supply` to `demand` along edges.
 
-    Parameters
-    ----------
-    i, j : ndarray of shape (k,)
-        Ends of the distinct edges along which mass may travel.
-    supply, demand : ndarray of shape (n,) and (m,), of int64 or of Python integers
-        Masses with the same total.
-
-    References
-    ----------
-    Ford and Fulkerson (1956), Maximal flow through a network. The integer scaling is
-    that of Edmonds and Karp (1972).
+    The two have the same total. Ford and Fulkerson (1956), Maximal flow through a
+    network, with the integer scaling of Edmonds and Karp (1972).
     """
     # Capacity scaling: the leading bits of the masses first, then finer ones, until the
     # integers themselves have been sent.
@@ -179,17 +165,7 @@ _PATIENCE = 4
 class Reach:
     """Pairs of atoms within a radius, for the search of the smallest one.
 
-    Parameters
-    ----------
-    U, V : ndarray of shape (n, d) and (m, d)
-        Distinct atoms.
-    norm : float
-        Norm of their differences.
-
-    Attributes
-    ----------
-    tree_u, tree_v : KDTree
-        Trees of all atoms of either side.
+    `U` (n, d) and `V` (m, d) are distinct atoms, `norm` that of their differences.
     """
 
     def __init__(self, U: Floats, V: Floats, norm: float) -> None:
@@ -205,13 +181,7 @@ class Reach:
     def pairs(
         self, radius: float, max_pairs: float
     ) -> tuple[Indices, Indices, bool] | None:
-        """Pairs within a radius and whether they are all; None if they are too many.
-
-        Parameters
-        ----------
-        max_pairs : float
-            Most pairs held at once.
-        """
+        """Return pairs within a radius and whether they are all; None if too many."""
         if self._draws(radius):
             if not len(self._keys):
                 i, j = np.arange(len(self.U)), np.arange(len(self.V))
@@ -231,13 +201,7 @@ class Reach:
         return found["i"], found["j"], True
 
     def add_across(self, stuck: Booleans, short: Booleans, radius: float) -> None:
-        """Draw pairs across a cut, within a radius.
-
-        Parameters
-        ----------
-        stuck, short : ndarray of bool, of shape (n,) and (m,)
-            Atoms on the two sides of the cut between which pairs were lacking.
-        """
+        """Draw pairs within a radius across a cut between `stuck` and `short` atoms."""
         self._patience -= 1
         every_i, every_j = np.flatnonzero(stuck), np.flatnonzero(short)
         # only those with anyone across the cut within reach
@@ -264,7 +228,7 @@ class Reach:
         radius: float,
         times: int,
     ) -> None:
-        """Add pairs of each of `i` with some of `every_j`, of each `j` with `every_i`.
+        """Add pairs of each `i` with some of `every_j`, of each `j` with `every_i`.
 
         Some may be longer than the radius.
         """
@@ -330,11 +294,10 @@ def smallest_radius(
     spare: int = 0,
     ceiling: float = math.inf,
 ) -> tuple[float, tuple[Floats, Floats, Integers] | None, float]:
-    """Near radius in several dimensions, on a grid where pairs of atoms are too many.
+    """Return the near radius in several dimensions, on a grid if pairs are too many.
 
-    The search goes from below. A radius that does not let enough mass through leaves a
-    set of atoms that holds more mass than its neighbours and what is to spare, so the
-    smallest is at least that at which the set has neighbours enough.
+    The search goes from below: a radius that does not let enough mass through leaves a
+    set of atoms with more mass than its neighbours and the spare mass.
 
     Parameters
     ----------
@@ -347,15 +310,14 @@ def smallest_radius(
     spare : int, default=0
         Mass that may travel any distance, below the sum.
     ceiling : float, default=inf
-        A radius from which on it does not matter how large it is.
+        The radius is infinite once it is known to reach this.
 
     Returns
     -------
     radius : float
-        Never below the smallest. Infinite as soon as it is known to reach `ceiling`.
+        Never below the smallest.
     kept : tuple of (x, y, counts) or None
-        The mass within the radius, by pairs of atoms; None if there is a grid or the
-        ceiling was reached.
+        The mass within the radius; None with a grid or at the ceiling.
     grid_width : float
         Zero if the atoms were not rounded: then the radius is the smallest itself.
     """
@@ -397,15 +359,7 @@ def _search(
     spare: int,
     ceiling: float,
 ) -> tuple[float, tuple[Indices, Indices, Integers] | None] | None:
-    """Near radius between distinct atoms, or None if it takes too many pairs.
-
-    Returns
-    -------
-    radius : float
-        Longest displacement of the mass kept by a coupling that was found.
-    kept : tuple of (i, j, counts) or None
-        That mass; None once the radius is known to reach the ceiling.
-    """
+    """Near radius between distinct atoms, or None if it takes too many pairs."""
     need = int(a.sum()) - spare
     all_pairs = len(U) * len(V)
     if all_pairs > _WORTH_SEARCHING * max_pairs:

@@ -1,8 +1,6 @@
-"""Strategies: noise that is correlated across the steps of a run.
+"""Strategies: noise that is correlated across the steps of a run, by a matrix C.
 
-Noise of one step that is partly taken back at later ones hurts sums of many steps less.
-A strategy says how, by a matrix C: the run's noise is ``C^-1 Z`` for independent draws
-Z, and what is accounted for is C.
+The run's noise is ``C^-1 Z`` for independent draws Z; C is what is accounted for.
 """
 
 from skpuffer.utils._rooms import attach_stub
