@@ -18,8 +18,12 @@ def _in_words(statement: Statement) -> str:
 rendered_by(_in_words)
 
 
+#: Rooms with kinds of plain data, and with sampling schemes.
+_ROOMS = ("kernel", "noise", "privacy_loss", "releases", "scenarios", "accountants")
+
+
 def _load_kinds() -> None:
-    for room in ("kernel", "noise", "privacy_loss", "scenarios", "accountants"):
+    for room in _ROOMS:
         load_room(f"{__name__}.{room}")
 
 

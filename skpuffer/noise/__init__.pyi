@@ -1,7 +1,6 @@
 from skpuffer.kernel.laplace import DiscreteLaplaceNoise as DiscreteLaplaceNoise
 from skpuffer.kernel.laplace import ExponentialNoise as ExponentialNoise
 from skpuffer.kernel.laplace import GumbelNoise as GumbelNoise
-from skpuffer.kernel.laplace import L2LaplaceNoise as L2LaplaceNoise
 from skpuffer.kernel.laplace import LaplaceNoise as LaplaceNoise
 from skpuffer.kernel.noise import GaussianNoise as GaussianNoise
 from skpuffer.kernel.noise import MagnitudeNoise as MagnitudeNoise
@@ -10,6 +9,7 @@ from skpuffer.kernel.noise import Shift as Shift
 from skpuffer.kernel.noise import ShiftCurve as ShiftCurve
 
 from ._correlated_gaussian import CorrelatedGaussianNoise, DegenerateGaussianNoise
+from ._l2_laplace import L2LaplaceNoise as L2LaplaceNoise
 from .generalized_cauchy import GeneralizedCauchyNoise
 from .generalized_gaussian import GeneralizedGaussianNoise
 

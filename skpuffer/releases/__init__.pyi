@@ -1,6 +1,4 @@
 from skpuffer.kernel.gradients import GradientRelease as GradientRelease
-from skpuffer.kernel.gradients import Optimiser as Optimiser
-from skpuffer.kernel.gradients import Recalibration as Recalibration
 from skpuffer.kernel.partitions import PartitionRelease as PartitionRelease
 from skpuffer.kernel.queries import AdaptiveRelease as AdaptiveRelease
 from skpuffer.kernel.queries import QueryRelease as QueryRelease
@@ -9,10 +7,7 @@ from skpuffer.kernel.queries import Stage as Stage
 from skpuffer.kernel.queries import convert_norm as convert_norm
 from skpuffer.kernel.releases import PublicContext as PublicContext
 from skpuffer.kernel.releases import SelectionRelease as SelectionRelease
-from skpuffer.kernel.sampling import SAMPLING_SCHEMES as SAMPLING_SCHEMES
-from skpuffer.kernel.sampling import BallsInBinsSampling as BallsInBinsSampling
 from skpuffer.kernel.sampling import FixedSizeSampling as FixedSizeSampling
-from skpuffer.kernel.sampling import FreshBinsSampling as FreshBinsSampling
 from skpuffer.kernel.sampling import FullBatchSampling as FullBatchSampling
 from skpuffer.kernel.sampling import PoissonSampling as PoissonSampling
 from skpuffer.kernel.sampling import SamplingScheme as SamplingScheme
@@ -20,6 +15,12 @@ from skpuffer.kernel.sampling import ShuffledEpochsSampling as ShuffledEpochsSam
 from skpuffer.kernel.sampling import WithReplacementSampling as WithReplacementSampling
 from skpuffer.kernel.votes import VOTE_RELATIONS as VOTE_RELATIONS
 from skpuffer.kernel.votes import VoteRelease as VoteRelease
+
+from ._bins import SAMPLING_SCHEMES as SAMPLING_SCHEMES
+from ._bins import BallsInBinsSampling as BallsInBinsSampling
+from ._bins import FreshBinsSampling as FreshBinsSampling
+from ._optimiser import Optimiser as Optimiser
+from ._optimiser import Recalibration as Recalibration
 
 __all__ = [
     "AdaptiveRelease",

@@ -13,7 +13,6 @@ from joblib import effective_n_jobs
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.draws import spawned
-from skpuffer.kernel.gradients import SCHEDULES, Recalibration
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.kernel.run import (
     draws_exactly,
@@ -22,8 +21,10 @@ from skpuffer.kernel.run import (
     to_grid,
     with_room_for_grid,
 )
-from skpuffer.kernel.sampling import FreshBinsSampling, FullBatchSampling
+from skpuffer.kernel.sampling import FullBatchSampling
 from skpuffer.noise import strategies as make
+from skpuffer.releases._bins import FreshBinsSampling
+from skpuffer.releases._optimiser import SCHEDULES, Recalibration
 from skpuffer.utils._threads import threadpool
 
 if TYPE_CHECKING:
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from skpuffer.kernel.gradients import GradientRelease, Optimiser
+    from skpuffer.kernel.gradients import GradientRelease
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.noise.strategies import NoiseStrategy
+    from skpuffer.releases._optimiser import Optimiser
 
     from ._base import Gradients
 
@@ -239,7 +241,7 @@ def train(
     if initial is None:
         initial = gradients.initial(start_rng)
     # post-processing: it sees nothing but noisy sums
-    optimiser: Optimiser = release.optimiser  # type: ignore[assignment] # not None
+    optimiser: Optimiser = release.optimiser
     penalised = None if optimiser.penalise_all else gradients.penalised
     last, n_first = optimiser.recalibration, release.n_steps
     if last is not None:
@@ -340,7 +342,7 @@ def _other_clipping(release: GradientRelease) -> tuple[GradientRelease, float]:
     By the ratio of the two clip norms, rounded down: each record then adds to a sum no
     more than the release says, and noise hides as much of it.
     """
-    norm: Any = release.optimiser.recalibration.clip_norm  # type: ignore[union-attr] # not None
+    norm: Any = release.optimiser.recalibration.clip_norm
     whole = float(release.total_clip_norm)
     return replace(release, clip_norm=norm), whole / norm * (1 - 2.0**-50)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
-from skpuffer.kernel.gradients import SCHEDULES
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.releases import SAMPLING_SCHEMES, SamplingScheme
+from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.utils._checks import check_jobs
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.gradients import SCHEDULES
 from skpuffer.releases import Optimiser
+from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.training import OptimiserRun
 from tests.refused import refused
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.gradients import SCHEDULES
+from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.training import run_defaults
 from tests.refused import refused
 

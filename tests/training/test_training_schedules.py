@@ -6,13 +6,13 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.kernel.gradients import SCHEDULES
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
 from skpuffer.neural_network import PrivateMLPClassifier
+from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.training import Training
 from tests.refused import refused

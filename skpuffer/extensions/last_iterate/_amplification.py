@@ -122,7 +122,7 @@ class IteratedSteps(GradientSteps, kind=None):
 
     @property
     def _optimiser(self) -> Optimiser:
-        optimiser = self.release.optimiser
+        optimiser: Optimiser | None = self.release.optimiser
         assert optimiser is not None  # checked
         return optimiser
 
@@ -470,7 +470,7 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
     if obstacle is not None:
         raise unsupported_error("iteration.steps_expand", obstacle=obstacle)
     longest = longest_step(release, largest_batch)
-    step = max(release.optimiser.step_sizes(release.n_steps))  # type: ignore[union-attr] # checked
+    step = max(release.optimiser.step_sizes(release.n_steps))
     if step > longest:
         rate = _rounded_down(longest)
         beyond: Statement | str = ""

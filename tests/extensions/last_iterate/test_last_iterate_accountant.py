@@ -18,12 +18,12 @@ from skpuffer.accountants import (
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.extensions.last_iterate._amplification import IteratedSteps
-from skpuffer.kernel.gradients import SCHEDULES
 from skpuffer.kernel.steps import steps_of
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise.strategies import banded_square_root
 from skpuffer.privacy import Notion, compose, iteration_cost
 from skpuffer.releases import GradientRelease, Optimiser
+from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.scenarios import Adjacency, LawsScenario, RecordScenario
 from skpuffer.training import (
     Hinge,
