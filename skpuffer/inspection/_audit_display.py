@@ -48,17 +48,7 @@ def check_guesses(
     attacks: Sequence[MapAttack],
     certificates: Sequence[Certificate] | None,
 ) -> tuple[Floats, Floats | None]:
-    """Return budgets in nats, and what is allowed at each, before anything is drawn.
-
-    Parameters
-    ----------
-    epsilons : array-like of shape (n_attacks,)
-
-    Returns
-    -------
-    epsilons : ndarray of shape (n_attacks,)
-    allowed : ndarray of shape (n_attacks,) or None
-    """
+    """Return budgets in nats, and what is allowed at each, before anything is drawn."""
     budgets = np.array([check_positive(epsilons=one) for one in np.ravel(epsilons)])
     for name, given in (("attacks", attacks), ("certificates", certificates)):
         if given is not None and len(given) != len(budgets):
@@ -89,15 +79,7 @@ def draw_guesses(
     plot_prior: bool,
     line_kw: dict[str, Any] | None,
 ) -> Drawn:
-    """Draw accuracy with its interval, what is allowed, and guesses by the prior alone.
-
-    Parameters
-    ----------
-    epsilons : ndarray of shape (n_attacks,)
-    allowed : ndarray of shape (n_attacks,) or None
-    line_kw : dict or None
-        Options of the line of accuracies.
-    """
+    """Draw accuracy with its interval, what is allowed, and the prior's guesses."""
     order = np.argsort(epsilons, kind="stable")
     budgets, attacks = epsilons[order], [attacks[i] for i in order]
     reached = [attack.accuracy for attack in attacks]
@@ -127,11 +109,10 @@ _CHANCE = "chance"
 
 
 class AuditDisplay:
-    """Attack beside the best one that a certificate allows.
+    """Draw an attack beside the best one that a certificate allows.
 
-    For scores in two worlds the ROC curve is drawn, on logarithmic axes, as what
-    matters is whether an attacker is sure of a few; for guesses of a secret the share
-    of right ones, budget by budget. It is recommended to make one by
+    For scores in two worlds the ROC curve is drawn on logarithmic axes; for guesses of
+    a secret the share of right ones, budget by budget. Make one by
     :meth:`from_estimator`, :meth:`from_attack`, :meth:`from_predictions` or
     :meth:`from_map_attacks`. All parameters are stored as attributes.
 
@@ -142,9 +123,9 @@ class AuditDisplay:
     certificate : Certificate or sequence of Certificate, default=None
         Promise at each budget of guesses. None draws no bound.
     name : str, default=None
-        Name of the curve, for the legend.
+        Name of the curve.
     epsilons : array-like of shape (n_attacks,), default=None
-        Budgets of guesses, in nats; of nothing else.
+        Budgets of guesses, in nats.
 
     Attributes
     ----------
@@ -154,12 +135,6 @@ class AuditDisplay:
         Bound by the certificate.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-
-    See Also
-    --------
-    skpuffer.audit.membership_attack : The attack, not drawn.
-    skpuffer.audit.map_attack : Guesses of a secret, not drawn.
-    skpuffer.audit.allowed_roc : The bound.
 
     Examples
     --------
@@ -279,7 +254,7 @@ class AuditDisplay:
         labels : array-like of bool of shape (n_records,)
             Whether each record is a member.
         scores : array-like of shape (n_records,)
-            Grow with the odds that it is.
+            Scores that grow with the odds that it is.
         certificate : Certificate, default=None
             The promise. None draws no bound.
         relation : {'replace', 'add_remove'}, default='replace'
@@ -371,7 +346,6 @@ class AuditDisplay:
         Returns
         -------
         display : AuditDisplay
-            The object itself.
         """
         plt = pyplot(f"{type(self).__name__}.plot")
         if not isinstance(self.attack, MembershipAttack | DistinguishingAttack):

@@ -60,20 +60,19 @@ class BeliefAudit:
     Parameters
     ----------
     columns : DataFrame
-        A row for all columns together and for each one, the most telling first: `auc`
-        with which it guesses the secret, and how far it shifts the odds (largest over
-        smallest factor) but for the outermost 5 and 1 percent on either side, `odds_90`
-        and `odds_98`. For several values, the worst pair; `pair` is the one that is
-        guessed best, which may be one of rare values, of which little is known.
+        A row for all columns together and for each one: `auc` with which it guesses the
+        secret, and how far it shifts the odds (largest over smallest factor) but for
+        the outermost 5 and 1 percent on either side, `odds_90` and `odds_98`. For
+        several values these are of the worst pair, and `pair` is the one that is
+        guessed best.
     etas : DataFrame
-        By epsilon: η as `declared` by the scenario, as `measured` by the odds of the
-        guess from all columns, and whether the former `covers` the latter.
+        By epsilon: η as `declared`, as `measured` by the odds of the guess from all
+        columns, and whether the former `covers` the latter.
     shares : DataFrame
         By the share of the people of whom nothing is assumed: the range of odds `w` of
         all others, and η of ``BoundedOdds(w, share)`` at each epsilon.
     roc : tuple of (ndarray, ndarray)
-        False and true positive rates of the guess from all columns, of the pair that
-        is guessed best.
+        False and true positive rates of the guess from all columns, of that pair.
     counts : Series of int
         How many of the public rows have each value of the secret.
 
@@ -134,20 +133,17 @@ def audit_belief(
     cv: int = 3,
     n_jobs: int | None = None,
 ) -> BeliefAudit:
-    """Look at a declared belief in the light of public rows.
+    """Compare a declared belief with public rows.
 
-    A guess of the secret is fitted to public rows and made of other public rows
-    (cross-fitting). No private row is read, and nothing of it enters a calibration:
-    what is found is an estimate, and a better guesser may find more. Declare with a
-    margin.
+    A guess of the secret is cross-fitted on public rows. No private row is read. The
+    result is an estimate, and a better guesser may find more: declare with a margin.
 
     Parameters
     ----------
     scenario : AttributeScenario
         With a declared belief as its prior.
     public : data frame of shape (n_rows, n_columns)
-        Public rows with the secret; all other columns are used to guess it, label
-        included if it is there.
+        Public rows with the secret; all other columns are used to guess it.
     epsilon : float or array-like of float, default=(0.1, 0.3, 1.0)
     delta : float, default=1e-5
     guesser : classifier, default=None
@@ -155,21 +151,11 @@ def audit_belief(
     cv : int, default=3
         Number of folds.
     n_jobs : int, default=None
-        Columns are gone through in parallel; as in joblib.
+        Number of parallel jobs, as in joblib.
 
     Returns
     -------
     BeliefAudit
-
-    Raises
-    ------
-    ScenarioError
-        If the scenario has no declared belief, or the rows do not have the secret.
-
-    See Also
-    --------
-    BeliefDisplay : The same, drawn.
-    skpuffer.scenarios.AttributeScenario.explain : Gain by the belief.
 
     Examples
     --------
@@ -332,10 +318,9 @@ _EPSILONS = np.linspace(-12.0, 12.0, 481)
 
 
 class BeliefDisplay:
-    """How far columns shift the odds of a secret, beside what is declared.
+    """Draw how far columns shift the odds of a secret, beside what is declared.
 
-    It is recommended to make one by :meth:`from_scenario`. All parameters are stored as
-    attributes.
+    Make one by :meth:`from_scenario`. All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -348,10 +333,6 @@ class BeliefDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-
-    See Also
-    --------
-    audit_belief : The numbers, not drawn.
 
     Examples
     --------
@@ -417,13 +398,12 @@ class BeliefDisplay:
             Axes to draw on. None makes a figure.
         kind : {'odds', 'roc'}, default='odds'
             How far each column shifts the odds of the secret for 90 and 98 percent of
-            the people, with the declared range where one is; or the ROC curve of the
-            guess from all columns, and the region that the belief allows.
+            the people, with the declared range; or the ROC curve of the guess from all
+            columns, and the region that the belief allows.
 
         Returns
         -------
         display : BeliefDisplay
-            The object itself.
         """
         plt = pyplot(f"{type(self).__name__}.plot")
         check_option(_KINDS, kind=kind)
@@ -469,17 +449,7 @@ class BeliefDisplay:
         ax.legend(loc="lower right")
 
     def declared_roc(self, rates: Floats) -> Floats:
-        """Return the largest true positive rates that the belief allows.
-
-        Parameters
-        ----------
-        rates : ndarray
-            False positive rates.
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the largest true positive rates that the belief allows."""
         # an event of mass α given one value has at most e^ε α + η(ε) given another
         overlap, _ = believed(self.scenario)
         bounds = [
@@ -498,26 +468,21 @@ _REAL = "real rows (private)"
 
 
 class MarginalDisplay:
-    """Shares of the cells of some columns, as released and in a synthetic table.
+    """Draw shares of the cells of some columns, as released and in a synthetic table.
 
-    It is recommended to make one by :meth:`from_estimator`. All parameters are stored
-    as attributes.
+    Make one by :meth:`from_estimator`. All parameters are stored as attributes.
 
     Parameters
     ----------
     released, synthetic : pandas.Series of shape (n_cells,)
         Counts by cell, with the cells' texts as the index.
     real : pandas.Series of shape (n_cells,), default=None
-        Counts of the private rows, for the eyes of their owner.
+        Counts of the private rows, for their owner only.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-
-    See Also
-    --------
-    skpuffer.synthesis.PrivateTableSynthesizer : Source of these margins.
 
     Examples
     --------
@@ -566,8 +531,8 @@ class MarginalDisplay:
         synthetic : data frame, default=None
             A table that it drew; None draws one.
         real : data frame, default=None
-            Private rows to draw beside it, for their owner: the figure then tells of
-            them without any promise, and says so.
+            Private rows to draw beside it, for their owner: no promise covers the
+            figure.
         random_state : int, RandomState instance, Generator or None, default=None
             Seed of a table that is drawn.
         ax : matplotlib Axes, default=None

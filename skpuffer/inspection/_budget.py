@@ -25,11 +25,6 @@ def budget_parameter(estimator: BaseEstimator) -> str:
 
     An accountant that is None counts: a private estimator reads
     ``accountant__epsilon`` as the budget of its default accountant.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or more than one.
     """
     # names alone are asked of nested estimators, so that any meta-estimator will do
     found = []
@@ -42,18 +37,7 @@ def budget_parameter(estimator: BaseEstimator) -> str:
 
 
 def search_parameter(cv_results: Mapping[str, Any]) -> str:
-    """Return the name of the one budget that a search went over.
-
-    Parameters
-    ----------
-    cv_results : dict
-        The `cv_results_` of a fitted search.
-
-    Raises
-    ------
-    ValueError
-        If it went over none, or more than one.
-    """
+    """Return the name of the one budget that a search went over."""
     names = [key.removeprefix("param_") for key in cv_results if key[:6] == "param_"]
     return _only([name for name in names if _is_budget(name)], "the search")
 
@@ -83,13 +67,7 @@ def _owner(estimator: BaseEstimator, param_name: str) -> Any:
 
 
 def owner_name(estimator: BaseEstimator, param_name: str) -> str:
-    """Return the class name of the estimator whose accountant holds the budget.
-
-    Returns
-    -------
-    str
-        Of a pipeline, say, the name of its private step.
-    """
+    """Return the class name of the estimator whose accountant holds the budget."""
     return type(_owner(estimator, param_name)).__name__
 
 
@@ -109,13 +87,7 @@ def _certificate(fitted: Any, param_name: str) -> Any:
 
 
 def budget_label(fitted: Any, param_name: str) -> str:
-    """Return a name for the axis of budgets from the certificate of a fit.
-
-    Returns
-    -------
-    str
-        The notion, and its order and failure mass where it has them; not epsilon.
-    """
+    """Return the notion, order and failure mass of a fit's certificate, for an axis."""
     # the promise names the axis: epsilons of two notions are not the same quantity
     certificate = _certificate(fitted, param_name)
     if certificate is None:

@@ -15,23 +15,7 @@ if TYPE_CHECKING:
 
 
 def pyplot(caller: str) -> ModuleType:
-    """Import matplotlib on first use: computing never needs it.
-
-    Parameters
-    ----------
-    caller : str
-        Name of the caller, for the message if it is missing.
-
-    Returns
-    -------
-    module
-        ``matplotlib.pyplot``.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    """
+    """Import matplotlib on first use: computing never needs it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -42,13 +26,7 @@ def pyplot(caller: str) -> ModuleType:
 
 
 def line_options(options: dict[str, Any] | None) -> dict[str, Any]:
-    """Normalise aliases of line options, so that 'c' replaces 'color'.
-
-    Parameters
-    ----------
-    options : dict or None
-        Options of a line, for matplotlib.
-    """
+    """Normalise aliases of line options, so that 'c' replaces 'color'."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
@@ -62,25 +40,7 @@ def panels(
     n_columns: int,
     size: tuple[float, float],
 ) -> list[Axes]:
-    """Return axes for so many panels: those that were given, or of a new figure.
-
-    Parameters
-    ----------
-    caller : str
-        Name of the caller, for the message if matplotlib is missing.
-    axes : sequence of matplotlib Axes or None
-    n : int
-        Number of panels.
-    n_columns : int
-        Columns of a new figure.
-    size : tuple of float
-        Width and height of a panel in inches.
-
-    Raises
-    ------
-    ValueError
-        If not as many axes were given as there are panels.
-    """
+    """Return axes for so many panels: those that were given, or of a new figure."""
     plt = pyplot(caller)
     if axes is None:
         width = min(check_count(n_columns=n_columns), n)

@@ -48,8 +48,8 @@ def equivalent_noises(
 ) -> tuple[GeneralizedGaussianNoise, ...]:
     """Return the least generalised Gaussian noise of each shape for one promise.
 
-    The promise is (epsilon, delta)-differential privacy, a record added or removed, of
-    `n_steps` releases of one number that such a record moves by at most `shift`.
+    It is (epsilon, delta)-differential privacy, a record added or removed, of `n_steps`
+    releases of one number that such a record moves by at most `shift`. No data is read.
 
     Parameters
     ----------
@@ -64,25 +64,14 @@ def equivalent_noises(
     n_steps : int, default=1
         Number of releases.
     sampling_rate : float, default=1.0
-        In (0, 1]: the probability that a record takes part in a release, by its own
-        secret coin.
+        In (0, 1]: probability that a record takes part in a release, drawn
+        independently.
 
     Returns
     -------
     noises : tuple of GeneralizedGaussianNoise
-        One for each shape. For a single release without sampling the scales are exact,
-        otherwise :class:`~skpuffer.accountants.PrivacyLoss` finds them; either way
-        they are rounded up.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    All of it is public: nothing here depends on data, so to choose a shape by these
-    noises costs no privacy.
+        One for each shape, with scales rounded up. They are exact for a single release
+        without sampling, and otherwise by :class:`~skpuffer.accountants.PrivacyLoss`.
 
     Examples
     --------
@@ -165,14 +154,12 @@ def lightest_tail(
 
     Notes
     -----
-    A single release has the lightest tails with Laplace noise. Many releases under one
-    promise add up to nearly Gaussian losses, and a shape in between is best for large
-    thresholds.
+    A single release has the lightest tails with Laplace noise. For many releases a
+    shape in between is best for large thresholds.
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
-    exploring the generalized Gaussian mechanism for private machine learning,
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
     Appendix B.5.
 
     Examples
@@ -214,17 +201,7 @@ def lightest_tail(
 
 
 def check_betas(betas: ArrayLike) -> list[float]:
-    """Return shapes as a list of floats.
-
-    Parameters
-    ----------
-    betas : array-like of shape (n_betas,)
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one is below 1 or infinite.
-    """
+    """Return shapes as a list of floats."""
     values = [check_real(betas=beta) for beta in np.ravel(betas).tolist()]
     if not values or not all(1 <= beta < np.inf for beta in values):
         raise value_error("inspection.betas_below_one", betas=betas)
@@ -288,10 +265,9 @@ _FLOOR = 1e-6
 
 
 class EquivalentNoiseDisplay:
-    """Generalised Gaussian noises that all keep one promise.
+    """Draw generalised Gaussian noises that all keep one promise.
 
-    It is recommended to make one by :meth:`from_budget`. All parameters are stored as
-    attributes.
+    Make one by :meth:`from_budget`. All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -313,30 +289,19 @@ class EquivalentNoiseDisplay:
     tails : ndarray of shape (n_betas, n_thresholds)
         Probabilities that the noise exceeds each threshold on either side.
     lines_ : list of matplotlib Line2D
-        The curves.
     ax_ : matplotlib Axes
-        Axes with the curves.
     figure_ : matplotlib Figure
-        Figure that holds them.
-
-    See Also
-    --------
-    equivalent_noises : The same noises, not drawn.
-    lightest_tail : The shape that is most rarely large.
 
     Notes
     -----
-    The scale of a larger shape is larger, which by itself says little: what disturbs a
-    release is the standard deviation, or the chance of an error beyond some size. A
-    single release is disturbed least by Laplace noise; under many, losses add up to a
-    Gaussian whose size is set by the Fisher information, and of all noises of one
-    variance the Gaussian has the least.
+    Compare standard deviations or tails, not scales. A single release is disturbed
+    least by Laplace noise; under many, the Gaussian is the best of all noises of one
+    variance.
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
-    exploring the generalized Gaussian mechanism for private machine learning, Figures
-    1 and 5.
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
+    Figures 1 and 5.
 
     Examples
     --------
@@ -425,11 +390,6 @@ class EquivalentNoiseDisplay:
         Returns
         -------
         display : EquivalentNoiseDisplay
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
         """
         pyplot(f"{cls.__name__}.from_budget")
         check_option(_KINDS, kind=kind)
@@ -465,16 +425,14 @@ class EquivalentNoiseDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
         kind : {'density', 'log_density', 'std', 'tail'}, default='density'
-            Densities of all noises, on a linear or a logarithmic axis; their standard
-            deviation against the shape; or the probabilities of their tails against
-            the shape, a curve for each threshold.
+            Densities on a linear or a logarithmic axis; standard deviations against the
+            shape; or tail probabilities against it, a curve for each threshold.
         line_kw : dict, default=None
             Options of matplotlib for all curves.
 
         Returns
         -------
         display : EquivalentNoiseDisplay
-            The object itself.
         """
         plt = pyplot(f"{type(self).__name__}.plot")
         check_option(_KINDS, kind=kind)

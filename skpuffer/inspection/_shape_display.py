@@ -27,10 +27,9 @@ _MASS_HEIGHT = 0.25
 
 
 class ShapeDisplay:
-    """Shape functions of an additive model, with error bands and the cells' masses.
+    """Draw shape functions of an additive model, with error bands and cell masses.
 
-    It is recommended to make one by :meth:`from_estimator`. All parameters are stored
-    as attributes. Only released numbers are drawn: drawing costs no privacy.
+    Make one by :meth:`from_estimator`. Only released numbers are drawn.
 
     Parameters
     ----------
@@ -48,10 +47,6 @@ class ShapeDisplay:
     axes_ : ndarray of matplotlib Axes
         One for each function.
     figure_ : matplotlib Figure
-
-    See Also
-    --------
-    skpuffer.additive.PrivateAdditiveClassifier : Source of these functions.
 
     Examples
     --------
@@ -107,13 +102,6 @@ class ShapeDisplay:
         Returns
         -------
         display : ShapeDisplay
-
-        Raises
-        ------
-        ValueError
-            If a feature has no function.
-        TypeError
-            If the estimator is no additive model.
         """
         pyplot(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
@@ -150,7 +138,6 @@ class ShapeDisplay:
         Returns
         -------
         display : ShapeDisplay
-            The object itself.
         """
         check_non_negative(deviations=self.deviations)
         caller = f"{type(self).__name__}.plot"

@@ -24,10 +24,9 @@ _NUMBERS = frozenset(
 
 
 class SummaryDisplay:
-    """Released numbers as points with error bars, a panel for each statistic.
+    """Draw released numbers as points with error bars, a panel for each statistic.
 
-    It is recommended to make one by :meth:`from_estimator`. All parameters are stored
-    as attributes. Only released numbers are drawn: drawing costs no privacy.
+    Make one by :meth:`from_estimator`. Only released numbers are drawn.
 
     Parameters
     ----------
@@ -37,13 +36,8 @@ class SummaryDisplay:
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes
-        One for each statistic of each column; of a table without groups, one for each
-        statistic.
+        One for each statistic of each column; without groups, one for each statistic.
     figure_ : matplotlib Figure
-
-    See Also
-    --------
-    skpuffer.summary.PrivateSummary.to_frame : The numbers that are drawn.
 
     Examples
     --------
@@ -100,15 +94,6 @@ class SummaryDisplay:
         Returns
         -------
         display : SummaryDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator has no table of statistics of columns.
-        ValueError
-            If nothing is left to draw.
-        UnsupportedError
-            If there are no such intervals.
         """
         pyplot(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
@@ -141,7 +126,6 @@ class SummaryDisplay:
         Returns
         -------
         display : SummaryDisplay
-            The object itself.
         """
         caller = f"{type(self).__name__}.plot"
         groups = [name for name in self.frame if name not in _NUMBERS]

@@ -53,15 +53,14 @@ _LOG_FROM = 10
 
 
 class PrivacyUtilityDisplay:
-    """Score against privacy budget, beside the score without privacy.
+    """Draw scores against the privacy budget, beside the score without privacy.
 
-    It is recommended to make one by :meth:`from_estimator` or :meth:`from_search`. All
-    parameters are stored as attributes.
+    Make one by :meth:`from_estimator` or :meth:`from_search`. All parameters are stored
+    as attributes.
 
     .. warning::
-        The scores are not private: they are computed from held-out records, and no
-        certificate covers them. Draw this curve on public or reference data to plan a
-        release, or count what it shows as a release of its own.
+        The scores come from held-out records and no certificate covers them. Use public
+        or reference data, or count the scores as a release of their own.
 
     Parameters
     ----------
@@ -72,12 +71,11 @@ class PrivacyUtilityDisplay:
     ceiling : array-like of shape (n_splits,), default=None
         Scores without privacy.
     baselines : dict of {str: array-like of shape (n_epsilons, n_fits)}, default=None
-        Scores of what this is compared with, at the same budgets.
+        Scores of baselines at the same budgets.
     fallbacks : array-like of shape (n_epsilons,), default=None
-        Under a declared belief, the epsilon that holds at each budget whatever is
-        believed.
+        Under a declared belief, the epsilon at each budget whatever is believed.
     estimator_name : str, default=None
-        Name of the curve in the legend. None shows none.
+        Name of the curve.
     score_name : str, default=None
         Name of the vertical axis. None is "Score".
     budget_name : str, default=None
@@ -88,7 +86,7 @@ class PrivacyUtilityDisplay:
     line_ : matplotlib Line2D or None
         The mean score. None under ``std_display_style='errorbar'``.
     fill_between_ : matplotlib PolyCollection or None
-        Standard deviation around it, under ``std_display_style='fill_between'``.
+        Standard deviation around it.
     errorbar_ : matplotlib ErrorbarContainer or None
         Both, under ``std_display_style='errorbar'``.
     baseline_lines_ : list of matplotlib Line2D
@@ -100,30 +98,19 @@ class PrivacyUtilityDisplay:
     ceiling_band_ : matplotlib Patch or None
         Standard deviation around it.
     ax_ : matplotlib Axes
-        Axes with the curve.
     figure_ : matplotlib Figure
-        Figure that holds them.
-
-    See Also
-    --------
-    sklearn.model_selection.ValidationCurveDisplay : The same for any parameter.
 
     Notes
     -----
-    Under a scenario other than :class:`~skpuffer.scenarios.RecordScenario` a curve says
-    what the scenario is worth only beside plain differential privacy at the same
-    budgets: draw that too, by ``baseline="dp"``. Where the curves do not differ, the
-    scenario buys nothing, and differential privacy, which assumes nothing of the data,
-    is the better promise.
+    Under another scenario than :class:`~skpuffer.scenarios.RecordScenario`, compare
+    with plain differential privacy by ``baseline="dp"``: where the curves do not
+    differ, the scenario buys nothing.
 
     Each point is fitted with its own budget, so a curve of five points on private data
-    spends five budgets for each split, and the scores themselves still lie outside all
-    of them: a held-out record moves a score without any noise. To choose a budget by
-    such a curve is a use of the data too.
+    spends five budgets for each split, and the scores lie outside all of them.
 
-    The bands show one standard deviation over splits and repetitions. They mix the
-    spread of the noise with that of the splits; they are no confidence intervals of the
-    mean.
+    The bands show one standard deviation over splits and repetitions, not a confidence
+    interval of the mean.
 
     Examples
     --------
@@ -205,7 +192,6 @@ class PrivacyUtilityDisplay:
         ----------
         estimator : estimator object
             A private estimator, or a pipeline or other meta-estimator that holds one.
-            It is cloned; its own budget is not used.
         X : {array-like, data frame, sparse matrix} of shape (n_records, n_features)
             Public or reference data, ideally.
         y : array-like of shape (n_records,), default=None
@@ -214,36 +200,30 @@ class PrivacyUtilityDisplay:
             Budgets to try.
         reference : estimator object, default=None
             The twin without privacy, such as
-            :class:`~sklearn.linear_model.LogisticRegression` after a scaler. It is
-            scored on the same splits. It gets all columns of `X`, so take out a secret
-            column that the private estimator would drop.
+            :class:`~sklearn.linear_model.LogisticRegression`, scored on the same
+            splits. It gets all columns of `X`, so take out a secret column.
         baseline : estimator, 'dp' or None, default=None
-            Estimator to compare with at the same budgets, on the same splits. ``'dp'``
-            is the same estimator under plain differential privacy, a record replaced
-            and a record added or removed, without the secret column; any other private
-            estimator has its budget under the same name.
+            Estimator with the same budgets and splits. ``'dp'`` is the same one under
+            plain differential privacy, a record replaced and added or removed, without
+            the secret.
         param_name : str, default=None
-            The parameter that holds the budget. None finds the one nested
+            Parameter that holds the budget. None finds the nested
             ``accountant__epsilon``.
         groups : array-like of shape (n_records,), default=None
-            Group labels for the splitter, also where metadata routing is enabled.
+            Group labels for the splitter.
         cv : int, cross-validation generator or iterable, default=None
-            As in :func:`sklearn.model_selection.cross_validate`; None is 5 folds. All
-            budgets meet the same splits.
+            As in :func:`sklearn.model_selection.cross_validate`; None is 5 folds.
         scoring : str or callable, default=None
             One score. None is the `score` method of the estimator.
         n_repeats : int, default=1
-            Fits on each split. More of them smooth the noise out of the mean.
+            Fits on each split.
         params : dict, default=None
-            Parameters of the private `fit`, such as ``secret``, and of the score. The
-            reference gets none.
+            Parameters of the private `fit`, such as ``secret``, and of the score.
         random_state : int, RandomState instance, Generator or None, default=None
-            None leaves the estimator's own, by default fresh noise in each fit. A seed
-            gives each split and repetition its own noise, the same for all budgets
-            (common random numbers), so that points of the curve can be compared; it
-            warns.
+            None is the estimator's own. A seed gives each split and repetition its own
+            noise, the same for all budgets (common random numbers); it warns.
         n_jobs : int, default=None
-            Number of fits in parallel. None is 1 unless in a joblib context.
+            Number of fits in parallel, as in joblib.
         verbose : int, default=0
             Verbosity of the parallel fits.
         name : str, default=None
@@ -255,24 +235,16 @@ class PrivacyUtilityDisplay:
         score_name : str, default=None
             Name of the vertical axis. None takes it from `scoring`.
         budget_name : str, default=None
-            Name of the horizontal axis. None takes the notion, its order and its
-            failure mass from the certificates.
+            Name of the horizontal axis. None takes it from the certificates.
         std_display_style : {'fill_between', 'errorbar'} or None, \
                 default='fill_between'
-            How to show one standard deviation of the scores around their mean.
+            How to show one standard deviation of the scores.
         line_kw, fill_between_kw, errorbar_kw, ceiling_kw : dict, default=None
-            Options of matplotlib for the curve, its band, its error bars, and the line
-            without privacy.
+            Options of matplotlib.
 
         Returns
         -------
         display : PrivacyUtilityDisplay
-
-        Raises
-        ------
-        ValueError
-            If `param_name` is None and not exactly one budget is found, a budget is not
-            positive, or `scoring` gives several scores.
         """
         pyplot(f"{cls.__name__}.from_estimator")
         check_option(_STYLES, std_display_style=std_display_style)
@@ -342,16 +314,14 @@ class PrivacyUtilityDisplay:
         ax: Axes | None = None,
         **known: Any,
     ) -> Self:
-        """Draw the error that the noise causes at several budgets, before any is spent.
-
-        It reads no rows, and no warning of the class applies.
+        """Draw the noise's error at several budgets, without reading rows.
 
         Parameters
         ----------
         estimator : private estimator
             With a budget.
         n_records : int
-            How many records the table has, or a public guess at it.
+            Number of records, or a public guess at it.
         epsilons : array-like of shape (n_epsilons,), default=(0.1, 0.3, 1, 3, 10)
             Budgets.
         param_name : str, default=None
@@ -366,8 +336,8 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         display : PrivacyUtilityDisplay
-            `scores` are standard deviations of what is released, a column for each
-            entry, in the units of the data.
+            `scores` are standard deviations of each released entry, in units of the
+            data.
 
         Raises
         ------
@@ -432,20 +402,17 @@ class PrivacyUtilityDisplay:
     ) -> Self:
         """Draw the scores that a fitted search over budgets holds.
 
-        Where the search went over other parameters too, each budget shows the
-        candidate with the best mean score, which is optimistic by as much as the choice
-        among them gains. The scores are not private; see the warning of the class.
+        Where the search went over other parameters too, each budget shows the candidate
+        with the best mean score, which is optimistic. See the warning of the class.
 
         Parameters
         ----------
         search : fitted GridSearchCV or RandomizedSearchCV
             With a parameter ``accountant__epsilon``, nested or not.
         param_name : str, default=None
-            The parameter that holds the budget. None finds the one
-            ``accountant__epsilon`` the search went over.
+            Parameter that holds the budget. None finds the one ``accountant__epsilon``.
         ceiling : array-like of shape (n_splits,), default=None
-            Scores without privacy, as from
-            :func:`sklearn.model_selection.cross_val_score` on the same splits.
+            Scores without privacy on the same splits.
         name : str, default=None
             Name of the curve. None is the class of the private estimator.
         ax : matplotlib Axes, default=None
@@ -455,14 +422,13 @@ class PrivacyUtilityDisplay:
         score_name : str, default=None
             Name of the vertical axis. None takes it from the search.
         budget_name : str, default=None
-            Name of the horizontal axis. None takes it from the certificate of the best
-            estimator, unless the search went over the accountant or the scenario too.
+            Name of the horizontal axis. None takes it from the best estimator's
+            certificate.
         std_display_style : {'fill_between', 'errorbar'} or None, \
                 default='fill_between'
-            How to show one standard deviation of the scores around their mean.
+            How to show one standard deviation of the scores.
         line_kw, fill_between_kw, errorbar_kw, ceiling_kw : dict, default=None
-            Options of matplotlib for the curve, its band, its error bars, and the line
-            without privacy.
+            Options of matplotlib.
 
         Returns
         -------
@@ -471,8 +437,8 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If the search went over no budget or over several, holds failed fits, or
-            scored its candidates on samples of different size.
+            If the search went over no budget or several, or its scores cannot be
+            compared.
         """
         pyplot(f"{cls.__name__}.from_search")
         check_is_fitted(search)
@@ -518,9 +484,7 @@ class PrivacyUtilityDisplay:
     ) -> Self:
         """Draw the curve.
 
-        Budgets that span a decade or more are drawn on a logarithmic axis. A display
-        drawn on the axes of another shares its horizontal axis; if their notions
-        differ, the axis no longer names one.
+        Budgets that span a decade or more have a logarithmic axis.
 
         Parameters
         ----------
@@ -536,15 +500,13 @@ class PrivacyUtilityDisplay:
             Name of the horizontal axis. None is the one stored.
         std_display_style : {'fill_between', 'errorbar'} or None, \
                 default='fill_between'
-            How to show one standard deviation of the scores around their mean.
+            How to show one standard deviation of the scores.
         line_kw, fill_between_kw, errorbar_kw, ceiling_kw : dict, default=None
-            Options of matplotlib for the curve, its band, its error bars, and the line
-            without privacy.
+            Options of matplotlib.
 
         Returns
         -------
         display : PrivacyUtilityDisplay
-            The object itself.
         """
         plt = pyplot(f"{type(self).__name__}.plot")
         check_option(_STYLES, std_display_style=std_display_style)
@@ -731,25 +693,7 @@ def baselines_of(
     param_name: str,
     X: Table,
 ) -> tuple[dict[str, Any], Any]:
-    """Return what a private estimator is to be compared with, by name.
-
-    Parameters
-    ----------
-    param_name : str
-        Where it holds its budget.
-    X : {array-like, data frame} of shape (n_records, n_columns)
-
-    Returns
-    -------
-    baselines : dict of {str: estimator}
-    X : {array-like, data frame}
-        Without the secret column, which they would read.
-
-    Raises
-    ------
-    ValueError
-        If `baseline` is none of these, or the budget is that of no private estimator.
-    """
+    """Return baselines of an estimator by name, and data without the secret."""
     if baseline is None:
         return {}, X
     if hasattr(baseline, "fit") and not isinstance(baseline, type):

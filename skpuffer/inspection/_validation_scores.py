@@ -27,21 +27,7 @@ if TYPE_CHECKING:
 
 
 def check_budgets(epsilons: ArrayLike) -> Floats:
-    """Return budgets as a sorted array without repetition.
-
-    Parameters
-    ----------
-    epsilons : array-like of shape (n_epsilons,)
-
-    Returns
-    -------
-    ndarray of shape (n_unique_epsilons,)
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one is not a positive finite number.
-    """
+    """Return budgets as a sorted array without repetition."""
     values = [check_positive(epsilons=epsilon) for epsilon in np.ravel(epsilons)]
     if not values:
         raise value_error("inspection.epsilons_empty")
@@ -67,22 +53,9 @@ def cross_validated(
 ) -> tuple[Floats, Floats | None, str, Floats | None]:
     """Score an estimator at each budget, and its reference, on the same splits.
 
-    Parameters
-    ----------
-    epsilons : ndarray of shape (n_epsilons,)
-    scoring : str, callable or None
-    params : dict or None
-        Parameters of the private fit and its score.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_epsilons, n_repeats * n_splits)
-    ceiling : ndarray of shape (n_splits,) or None
-    label : str
-        Name of the axis of budgets, read from the certificates.
-    fallbacks : ndarray of shape (n_epsilons,) or None
-        Epsilon at each budget whatever is believed, where a belief is declared: the
-        largest over the fits.
+    Returns scores of shape (n_epsilons, n_repeats * n_splits), the ceiling, the axis
+    label and, where a belief is declared, the largest epsilon at each budget whatever
+    is believed.
     """
     # mistakes show themselves before the first of many fits
     n_repeats = check_count(n_repeats=n_repeats)
@@ -211,19 +184,9 @@ def _seeds_it(name: str) -> bool:
 
 
 def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
-    """Read scores against budgets from a fitted search.
+    """Read budgets and scores from a fitted search.
 
-    Returns
-    -------
-    epsilons : ndarray of shape (n_epsilons,)
-    scores : ndarray of shape (n_epsilons, n_splits)
-        Where other parameters were searched too, those of the candidate with the best
-        mean at each budget.
-
-    Raises
-    ------
-    ValueError
-        If the search holds no such scores, or they cannot be compared.
+    Scores are those of the candidate with the best mean at each budget.
     """
     results = search.cv_results_
     if f"param_{param_name}" not in results:
