@@ -38,8 +38,7 @@ class Trial:
     fit : Certificate
         Certificate of the model, which reads one part of the table.
     score : Certificate
-        Certificate of its noisy score, which reads the rest of the table, and the
-        model.
+        Certificate of its noisy score, which reads the rest of the table and the model.
     """
 
     fit: Certificate
@@ -59,27 +58,9 @@ def best_of_runs(
 ) -> Certificate:
     """Return the certificate of the best of a random number of trials.
 
-    Each run draws one of the trials uniformly, whatever the data, and what leaves is
-    that with the highest score: which trial it was, its model and its score.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        One for each candidate.
-    alpha : float, default=None
-        Rényi order of the promise.
-    delta : float, default=None
-        For an (epsilon, delta) promise. One of the two is needed.
-
-    Raises
-    ------
-    CompositionError
-        If a trial promises nothing about any neighbouring tables, or not all rest on
-        one belief.
-
-    See Also
-    --------
-    skpuffer.privacy_loss.BestRunCurve : The theorem, and why a belief amplifies last.
+    Each run draws one of the trials uniformly. The trial with the highest score leaves:
+    which it was, its model and its score. Give `alpha` or `delta`, for a Rényi or an
+    (epsilon, delta) promise.
     """
     _refuse_unfit(trials)
     plain = BestRunCurve(_worst(_curves(trials)), runs)
@@ -92,11 +73,6 @@ def every_trial_once(
     """Return the certificate of all trials together, with every score and model.
 
     It is the cost of a plain search over the same grid, with the same noise.
-
-    Parameters
-    ----------
-    alpha, delta : float, default=None
-        As for :func:`best_of_runs`.
     """
     _refuse_unfit(trials)
     sides = [[_plain(part) for part in side] for side in _sides(trials)]
@@ -113,13 +89,7 @@ def every_trial_once(
 def one_trial(
     trials: Sequence[Trial], alpha: float | None = None, delta: float | None = None
 ) -> Certificate:
-    """Return the certificate of a single trial, whichever it is.
-
-    Parameters
-    ----------
-    alpha, delta : float, default=None
-        As for :func:`best_of_runs`.
-    """
+    """Return the certificate of a single trial, whichever it is."""
     _refuse_unfit(trials)
     return _certificate(
         trials, _worst(_curves(trials)), Statement("source.one_trial"), alpha, delta
@@ -132,12 +102,11 @@ def _sides(trials: Sequence[Trial]) -> tuple[list[Certificate], list[Certificate
 
 
 def _curves(trials: Sequence[Trial]) -> list[PrivacyCurve]:
-    """Curves of one run of each trial, whatever is believed, for any record.
+    """Return the curves of one run of each trial, whatever is believed, for any record.
 
-    One record lies in one of the two parts. If that is the part that is fitted, the
-    score is computed from the noisy model and rows that are the same on both tables;
-    if it is the other one, the model is. Of several records some may lie in each, and
-    then the two are composed.
+    One record lies in one of the two parts. If that is the fitted one, the score is
+    computed from the noisy model and equal rows; otherwise the model is the same. Of
+    several records some may lie in each, and then the two are composed.
     """
     if _count(trials) == 1:
         return [_plain(part) for trial in trials for part in trial.parts]

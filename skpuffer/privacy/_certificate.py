@@ -50,7 +50,7 @@ class Certificate(certificates.Certificate):
     ----------
     errors : tuple of (str, float, float)
         Name of each release, and the least and the largest standard deviation of the
-        noise of its entries, in units of the data; of a fit, where they are known.
+        noise of its entries, in units of the data.
     **fields
         As of the certificate of the kernel.
 
@@ -86,16 +86,11 @@ class Certificate(certificates.Certificate):
     def gain(self) -> float | None:
         """Noise that one arbitrary record would need, over the noise used here.
 
-        In a fit, the root mean square of the noise by which plain differential privacy
-        of one replaced record keeps the same promise, by its best accountant and family
-        of noise, over that of the noise used. For a certificate that an accountant gave
-        by itself, outside of a fit, it may be the ratio of the two sensitivities (where
-        `noise_gain` is None), to which noise of one family is in proportion.
-
-        Under a belief about several records together, such as those of a household,
-        the noise that differential privacy of these would need: what the `fallback` is
-        of, and the certificate names. 1.0 or less: the scenario gained nothing over
-        plain differential privacy. None where the comparison makes no sense.
+        In a fit, the root mean square of the noise of plain differential privacy of one
+        replaced record at the same numbers, by its best accountant and family of noise,
+        over that of the noise used. Outside of a fit it may be the ratio of the two
+        sensitivities. Under a belief about several records together, the comparison is
+        with differential privacy of these. None where the comparison makes no sense.
         """
         if self.noise_gain is not None:
             return self.noise_gain
@@ -110,12 +105,11 @@ class Certificate(certificates.Certificate):
 
     @property
     def fallback(self) -> float | None:
-        """Epsilon at `delta` whatever is believed of the record, under a belief.
+        """Epsilon at `delta` under no belief, or None where none is declared.
 
         Plain differential privacy of one replaced record, or of those that the belief
         takes together. Under a `coupling_id` such as 'replace:3' these are any three,
-        otherwise all records of one block or household and no others. None where no
-        belief is declared.
+        otherwise all records of one block or household.
         """
         curve: object = self.curve
         if not isinstance(curve, BeliefCurve):
@@ -143,22 +137,21 @@ class Certificate(certificates.Certificate):
     ) -> bool:
         """Whether a promise in `notion` follows from this one.
 
-        At the same numbers, except for the step from a Rényi notion to an (epsilon,
-        delta) one, whose numbers :meth:`to_approximate` gives, or of a sliced one
+        The numbers are the same, except for the steps of :meth:`to_approximate` and
         :meth:`to_sliced_approximate`.
 
         Parameters
         ----------
         notion : Notion or str
         profile : SliceProfile or str, default=None
-            Slice profile that a sliced notion is to be about, or its name. None is that
-            of this certificate.
+            Slice profile of a sliced notion, or its name. None is that of this
+            certificate.
 
         Returns
         -------
         bool
-            An estimate implies nothing but an estimate, and a sliced promise nothing
-            about another profile.
+            An estimate implies only an estimate, and a sliced promise nothing about
+            another profile.
         """
         notion = Notion.of(notion)
         if profile is not None:
@@ -179,14 +172,9 @@ class Certificate(certificates.Certificate):
         Returns
         -------
         dict
-            All fields and the `gain`, besides the name of the `schema`, its `version`
-            and a `digest` of all the rest, which shows that nothing was changed by
-            accident, and not who wrote it. The curve of an estimate is left out: there
-            is nothing to convert it to, and private rows may have gone into it.
-
-        See Also
-        --------
-        skpuffer.certificate.check : Recompute the numbers from what is written.
+            All fields and the `gain`, the name of the `schema`, its `version` and a
+            `digest` of the rest, an integrity check but no signature. The curve of an
+            estimate is left out: private rows may have gone into it.
         """
         return plain_of(self, self.gain)
 
@@ -207,20 +195,12 @@ class Certificate(certificates.Certificate):
         Raises
         ------
         ValueError
-            If it is of another schema or a newer version, a field is missing or
-            unknown, the notion or the curve is of a kind that is not known, or
-            the digest is not that of the data.
+            If the schema, version, fields, kinds or the digest do not fit.
 
         Examples
         --------
         >>> from skpuffer.privacy import Certificate
-        >>> from skpuffer.privacy_loss import GaussianCurve
-        >>> certificate = Certificate(
-        ...     notion="approximate_dp",
-        ...     epsilon=1.0,
-        ...     delta=0.127,
-        ...     curve=GaussianCurve(1.0),
-        ... )
+        >>> certificate = Certificate(notion="pure_dp", epsilon=1.0)
         >>> Certificate.from_dict(certificate.to_dict()) == certificate
         True
         """
@@ -253,9 +233,8 @@ class Certificate(certificates.Certificate):
         """Return the (epsilon, delta) promise about slices that follows.
 
         A jointly sliced promise is about one projection along a direction drawn from
-        the profile and revealed, and about no more of the output. For an averaged one
-        it is the mean over slices of the epsilons that each has at `delta`, which is an
-        (epsilon, delta) promise of no release at all.
+        the profile and revealed. For an averaged one it is the mean over slices of the
+        epsilons at `delta`, which is an (epsilon, delta) promise of no release.
 
         Parameters
         ----------
@@ -272,52 +251,31 @@ class Certificate(certificates.Certificate):
         UncertifiedError
             If this is an estimate.
         ValueError
-            If `delta` is not in the range, or this promises nothing about slices at an
-            order.
+            If this promises nothing about slices at an order, or `delta` is out of
+            range.
 
         References
         ----------
-        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorems B.3 and B.4; by
-        the conversion of Canonne, Kamath and Steinke (2020), Proposition 12.
-
-        Examples
-        --------
-        >>> from skpuffer.accountants import SlicedWasserstein
-        >>> from skpuffer.distributions import PointMass
-        >>> from skpuffer.releases import QueryRelease
-        >>> from skpuffer.scenarios import LawsScenario
-        >>> release = QueryRelease(query=lambda X, y: X.sum(0), n_records=4, dim=2)
-        >>> scenario = LawsScenario([(PointMass([0.0, 0.0]), PointMass([1.0, 0.0]))])
-        >>> accountant = SlicedWasserstein(1.0, 4.0, "joint", profile="uniform")
-        >>> certificate = accountant.calibrate(release, scenario).certificate
-        >>> sliced = certificate.to_sliced_approximate(1e-5)
-        >>> sliced.notion.title
-        '(ε, δ)-Pufferfish privacy of one random projection'
-        >>> round(sliced.epsilon, 3), round(certificate.rpp_epsilon, 3)
-        (3.52, 1.402)
+        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorems B.3 and B.4;
+        Canonne, Kamath and Steinke (2020), Proposition 12.
         """
         delta = check_probability(delta=delta)
         self._refuse_estimate(Statement("certificate.what_sliced_approximate_promise"))
         return sliced_approximate(self, delta)
 
     def after_processing(self) -> "Certificate":
-        """Return what is promised of whatever is computed from the release.
+        """Return the promise for anything that is computed from the release.
 
         Returns
         -------
         Certificate
-            This one, unless it is about slices: a rotation may turn what the output
-            tells into one slice, so that of a sliced promise only what is known of the
-            whole output is left, `rpp_epsilon`.
+            This one. For a sliced promise only `rpp_epsilon` is left: a rotation may
+            turn all information into one slice.
 
         Raises
         ------
         UncertifiedError
             If this is an estimate, or nothing is known of the whole output.
-
-        References
-        ----------
-        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix B.2.
         """
         self._refuse_estimate(Statement("certificate.what_processed_promise"))
         return processed(self)
@@ -331,21 +289,20 @@ class Certificate(certificates.Certificate):
         variation: float | None = None,
         orders: tuple[float, float, float] | None = None,
     ) -> "Certificate":
-        """Return what is promised if the attacker's belief is only close to a prior.
+        """Return the promise if the attacker's belief is only close to a prior.
 
-        The promise extends to beliefs outside the scenario that are close to one of
-        its priors, at a price. Close is said in one of three ways, and always means
-        one and the same prior for all secrets.
+        It extends to beliefs outside the scenario that are close to one of its priors.
+        Closeness is stated in one of three ways, and to the same prior for all secrets.
 
         Parameters
         ----------
         query_distance : float, default=None
-            For 'direct' and 'a5': W_inf distance between the distributions of the query
-            given each secret under the belief and under the prior, at most; in the norm
-            and the units of `sensitivity`.
+            For 'direct' and 'a5': largest W_inf distance between the distributions of
+            the query given each secret under belief and prior; in the norm and units of
+            `sensitivity`.
         method : {'direct', 'variation', 'a3', 'a4', 'a5'}, default='direct'
             - 'direct': the sensitivity grows by twice the distance, whatever the
-              notion. No other method is better where it applies.
+              notion. Best where it applies.
             - 'variation': delta grows by twice the total variation.
             - 'a3': a pure epsilon grows by twice the max-divergence.
             - 'a4': any mechanism with a Rényi promise, by Hölder's inequality.
@@ -353,15 +310,15 @@ class Certificate(certificates.Certificate):
         divergence : float or (float, float), default=None
             For 'a3': the max-divergence of the data's distribution given each secret
             between belief and prior, both ways. For 'a4': the Rényi divergence of the
-            belief from the prior at the order ``alpha p``, and that of the prior from
-            the belief at the order ``(alpha - 1) r + 1``.
+            belief from the prior at the order ``alpha p``, and in reverse at ``(alpha -
+            1) r + 1``.
         variation : float, default=None
-            For 'variation': total variation between the distributions of the query
-            given each secret, at most; in (0, 1/2).
+            For 'variation': largest total variation between the distributions of the
+            query given each secret; in (0, 1/2).
         orders : (float, float, float), default=None
             For 'a4' and 'a5': (p, q, r), above one, with reciprocals that sum to one.
-            The promise used is the one at the order ``q (alpha - 1/p)``. None finds
-            the best ones for 'a5'.
+            The promise used is at the order ``q (alpha - 1/p)``. None finds the best
+            for 'a5'.
 
         Returns
         -------
@@ -372,25 +329,24 @@ class Certificate(certificates.Certificate):
         Raises
         ------
         UncertifiedError
-            If this is an estimate, or does not hold what the method works from.
+            If this is an estimate, or lacks what the method needs.
         ValueError
-            If an input is missing, superfluous or out of range, or if the method is
-            not about this notion.
+            If an input is missing, superfluous or out of range, or the notion does not
+            fit.
 
         References
         ----------
-        Pierquin et al. (2024), Rényi Pufferfish privacy, Theorems A.3 (Song, Wang and
-        Chaudhuri, 2017), A.4 and A.5, the infimum taken over one prior for both of its
-        divergences; the direct bound by the triangle inequality of W_inf and Theorem
-        3.3.
+        Pierquin et al. (2024), Rényi Pufferfish privacy, Theorems A.3 to A.5 with one
+        prior for both divergences; the direct bound by the triangle inequality of W_inf
+        and Theorem 3.3.
 
         Examples
         --------
         >>> from skpuffer.accountants import GeneralWasserstein
+        >>> from skpuffer.distributions import PointMass
         >>> from skpuffer.noise import GaussianNoise
         >>> from skpuffer.releases import QueryRelease
         >>> from skpuffer.scenarios import LawsScenario
-        >>> from skpuffer.distributions import PointMass
         >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
         >>> scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
         >>> accountant = GeneralWasserstein(alpha=2)
@@ -417,14 +373,14 @@ class Certificate(certificates.Certificate):
         return shifted(self, notion, method, given, orders)
 
     def posterior_success(self, prior: float | None = None) -> float:
-        """Most that an attacker's success may be, under a PAC budget.
+        """Return the largest success of an attacker, under a PAC budget.
 
         Parameters
         ----------
         prior : float, default=None
-            Success of the guess without the release, in (0, 1). It is of any question
-            about the table, or, where the budget is about single records or groups,
-            about one of these. None is `prior_success`.
+            Success of the guess without the release, in (0, 1): of any question about
+            the table, or about one record or group for such a budget. None is
+            `prior_success`.
 
         Returns
         -------
@@ -433,16 +389,8 @@ class Certificate(certificates.Certificate):
 
         Raises
         ------
-        UnsupportedError
-            If this is no bound on a mutual information.
-        UncertifiedError
-            If it is an estimate.
-        ValueError
-            If `prior` is no probability, or is None and `prior_success` is not known.
-
-        See Also
-        --------
-        skpuffer.information.posterior_success : The formula.
+        UnsupportedError, UncertifiedError
+            If this is no bound on a mutual information, or an estimate.
 
         Examples
         --------
@@ -458,32 +406,19 @@ class Certificate(certificates.Certificate):
         return posterior_success(budget, prior)
 
     def membership_advantage(self) -> float:
-        """Most that true and false positives of a membership attack may differ by.
+        """Return the largest advantage of a membership attack, under a PAC budget.
 
         Returns
         -------
         advantage : float
-            Advantage on a membership, or any other bit of the secret, that is as likely
-            as not under the prior of the scenario; on average over that and the noise.
+            True less false positive rate on a membership, or other bit of the secret,
+            of prior one half; on average over the prior and the noise.
 
         Raises
         ------
-        UnsupportedError
-            If this is no bound on a mutual information, or one about single records or
-            groups whose secrets are not all fair.
-        UncertifiedError
-            If it is an estimate.
-
-        See Also
-        --------
-        posterior_success : At any prior.
-
-        Examples
-        --------
-        >>> from skpuffer.privacy import Certificate
-        >>> bound = Certificate(notion="mutual_information", mutual_information=0.125)
-        >>> round(bound.membership_advantage(), 6)
-        0.489281
+        UnsupportedError, UncertifiedError
+            If this is no bound on a mutual information, is about secrets that are not
+            all fair, or is an estimate.
         """
         budget = self._information(Statement("certificate.no_bound_on_attack"))
         if self.notion != Notion.MUTUAL_INFORMATION and self.prior_success != 0.5:
@@ -491,7 +426,10 @@ class Certificate(certificates.Certificate):
         return membership_advantage(budget)
 
     def dp_equivalent(self, delta: float = 0.0) -> float:
-        """Epsilon that allows a guess of a fair bit the success that this one does.
+        """Return the epsilon that allows the same success in guessing a fair bit.
+
+        **A comparison and no promise**: a bound on a mutual information implies
+        differential privacy at no epsilon.
 
         Parameters
         ----------
@@ -505,24 +443,10 @@ class Certificate(certificates.Certificate):
 
         Raises
         ------
-        UnsupportedError
-            If this is no bound on a mutual information.
-        UncertifiedError
-            If it is an estimate.
+        UnsupportedError, UncertifiedError
+            If this is no bound on a mutual information, or an estimate.
         ValueError
             If so little leaks that `delta` alone allows more.
-
-        Notes
-        -----
-        A convention by which the two are compared, and no promise: a bound on a mutual
-        information implies differential privacy at no epsilon.
-
-        Examples
-        --------
-        >>> from skpuffer.privacy import Certificate
-        >>> bound = Certificate(notion="mutual_information", mutual_information=0.125)
-        >>> round(bound.dp_equivalent(), 6)
-        1.070228
         """
         budget = self._information(Statement("certificate.no_equivalent"))
         if budget == 0 and delta == 0:
@@ -536,29 +460,19 @@ class Certificate(certificates.Certificate):
         ----------
         value : float, default=None
             Cross-entropy of the prior against the reference, in nats, such as
-            ``information.subset_value(n_pool, size)``. None takes the prior itself for
-            the reference, which is the uniform one where all tables are as likely.
+            ``information.subset_value(n_pool, size)``. None takes the prior itself.
 
         Returns
         -------
         report : ResidualReport
-            Where a budget is about single records or groups, by what is promised of
-            the whole table beside it.
 
         Raises
         ------
-        UnsupportedError
-            If this is no bound on a mutual information, or does not say what there is
-            to know of the table and what the release tells of it.
-        UncertifiedError
-            If it is an estimate.
+        UnsupportedError, UncertifiedError
+            If this is no bound on a mutual information with all it needs, or an
+            estimate.
         ValueError
             If `value` is below the entropy of the table.
-
-        References
-        ----------
-        Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 9 and
-        Corollary 2.
 
         Examples
         --------
@@ -605,9 +519,8 @@ class Certificate(certificates.Certificate):
         Returns
         -------
         dict of {str: str}
-            Markdown by title, a slash before that of a part of a section: what
-            ``skops.card.Card.add(**certificate.to_card())`` takes. For a card that is
-            read by machines, :meth:`to_dict` has every field.
+            Markdown by title, as ``skops.card.Card.add(**certificate.to_card())`` takes
+            it.
 
         Examples
         --------
@@ -625,13 +538,11 @@ class Certificate(certificates.Certificate):
         return certificate_text(self)
 
     def details(self) -> str:
-        """Return all that is stated, as text: the theorem, the noise, the assumptions.
+        """Return the theorem, the noise and the assumptions as text, to be printed.
 
         Returns
         -------
         str
-            To be printed; ``print(certificate)`` shows no more than what everybody has
-            to know.
 
         Examples
         --------

@@ -38,21 +38,11 @@ _OF_BELIEVERS = ("assume.belief_independent_of_rows",)
 
 
 def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
-    """Return certificates that all speak of one coupling of neighbouring tables.
+    """Return certificates that all are about one coupling of neighbouring tables.
 
-    A bound for any tables that differ in k replaced records, or in 2k that come or go,
-    holds for each pair of tables that a coupling draws, if it changes no more than k of
-    them.
-
-    Returns
-    -------
-    list of Certificate
-        The first is of that coupling.
-
-    Raises
-    ------
-    CompositionError
-        If there is none.
+    A bound for any tables that differ in k replaced records, or in 2k added or removed
+    ones, holds under a coupling that changes no more than k. The first is of that
+    coupling.
     """
     ids = {c.coupling_id for c in certificates}
     if len(ids) == 1 and None not in ids:
@@ -120,17 +110,9 @@ def beside_beliefs(
 ) -> tuple[list[Certificate], OverlapCurve | None]:
     """Return certificates as they count without a belief, and what amplifies them.
 
-    Parameters
-    ----------
-    amplify : bool, default=True
-        Whether what is asked of them together is what a belief amplifies.
-
-    Returns
-    -------
-    certificates : list of Certificate
-        Those under a belief at their fallback.
-    belief : OverlapCurve or None
-        That amplifies all of them, if they rest on one belief about the same record.
+    Those under a belief count at their fallback. The curve amplifies all of them, if
+    they rest on one belief about the same record and `amplify` holds; otherwise it is
+    None.
     """
     curves = [c.curve for c in certificates if isinstance(c.curve, OverlapCurve)]
     if not curves:
@@ -184,10 +166,7 @@ def _without_belief(c: Certificate, together: bool) -> Certificate:
 def amplified(total: Certificate, belief: OverlapCurve) -> Certificate:
     """Return the sum of releases under one belief, amplified once.
 
-    Parameters
-    ----------
-    total : Certificate
-        Certificate of the records replaced that the belief speaks of.
+    `total` is about the replaced records that the belief is about.
     """
     assert total.curve is not None  # composed of curves
     return replace(
@@ -212,26 +191,21 @@ def compose(
     """Return one certificate for several releases about the same people.
 
     Adding budgets is sound only inside one coupling of the neighbouring tables of a
-    secret pair: every certificate must be composable and name the same `coupling_id`.
-    That of a scenario's own coupling names the table too, by the scenario's parameter
-    `table` and the number of records (one name for tables of other sizes or columns is
-    refused): of two tables about the same people one may hold
-    a fair sign U and the other sU, and together they tell s. A promise for arbitrary
-    neighbours, as under :class:`~skpuffer.scenarios.RecordScenario`, needs no name. It
-    also counts under a coupling of a named table that changes no more records.
-    Certificates that rest on a Wasserstein distance do not add up: two mechanisms with
-    no loss each can leak everything together.
+    secret pair. Every certificate must be composable and name the same `coupling_id`. A
+    scenario's own coupling names the table too, by its parameter `table` and the number
+    of records. A promise for arbitrary neighbours, as under
+    :class:`~skpuffer.scenarios.RecordScenario`, needs no name, and also counts under a
+    coupling of a named table that changes no more records. **Certificates that rest on
+    a Wasserstein distance do not add up**: two mechanisms with no loss each can leak
+    everything together.
 
-    Promises under a declared belief never add up either. Those under one belief about
-    one named table are added as what they promise without it, and amplified once; any
-    other counts at its fallback, the differential privacy of one replaced record, and
-    the result says so. In the Rényi notion there is the fallback only.
+    Promises under one belief about one named table are added as they are without it,
+    and amplified once. Any other belief counts at its fallback, the differential
+    privacy of one replaced record, and so do all in the Rényi notion.
 
-    Bounds on the mutual information with the whole table add up under one scenario;
-    those about single records or groups do not, see :func:`mixed_information`.
-
-    Averages over subsamples add up with their own kind only: of one order, coupling and
-    slice profile. Promises about slices of an output add up with nothing.
+    Bounds on the mutual information with the whole table add up under one scenario; for
+    single records or groups see :func:`mixed_information`. Averages over subsamples add
+    up with their own kind only, and promises about slices of an output with nothing.
 
     Parameters
     ----------
@@ -240,33 +214,29 @@ def compose(
         Rényi order of the result, for a promise in the Rényi notion. None takes the
         smallest among the parts, if they are in that notion too.
     delta : float, default=None
-        For an (epsilon, delta) promise. None takes the largest among the parts, if any
-        has one: epsilon is read off the curve of all of them, so deltas need not be
-        added, except for what is outside of the events they rest on.
+        For an (epsilon, delta) promise, read off the curve of all parts. None takes the
+        largest among the parts, if any has one.
     counts : sequence of int, default=None
-        How many releases each certificate stands for; None is one each. It takes no
-        longer for many than for one.
+        How many releases each certificate stands for; None is one each.
 
     Returns
     -------
     Certificate
         Pure if all parts are, otherwise an (epsilon, delta) promise if any part is one
-        or `delta` is given, otherwise in the Rényi notion. Whole curves are added
-        (exactly, when all noise is Gaussian), so `to_approximate` loses nothing.
+        or `delta` is given, otherwise in the Rényi notion. Whole curves are added.
 
     Raises
     ------
     CompositionError
         If the parts may not be added; the message says why.
     ValueError
-        If both `alpha` and `delta` are given, or one is out of its range; if `counts`
-        are not positive integers, one for each certificate.
+        If both `alpha` and `delta` are given, or a parameter is out of its range.
 
     References
     ----------
-    Coupling composition: joint quasi-convexity of the Rényi divergence and Mironov
-    (2017), Rényi differential privacy, Proposition 1. No sequential composition
-    theorem holds for Pufferfish privacy in general.
+    Mironov (2017), Rényi differential privacy, Proposition 1, with joint
+    quasi-convexity. No sequential composition theorem holds for Pufferfish privacy in
+    general.
 
     Examples
     --------
@@ -285,8 +255,6 @@ def compose(
     >>> both = compose([once, once])
     >>> round(both.epsilon, 3), both.delta
     (1.465, 1e-05)
-    >>> compose([once], counts=[2]).epsilon == both.epsilon
-    True
     """
     certificates = list(certificates)
     if not certificates:
@@ -484,9 +452,8 @@ def _choices(certificates: Sequence[Certificate]) -> Statement | str:
 def parallel(certificates: Iterable[Certificate]) -> Certificate:
     """Return one certificate for releases that each read a block of their own.
 
-    If the blocks are independent and every secret is about one of them, the releases
-    from the other blocks say nothing of it, so the promises do not add up: the weakest
-    holds for all.
+    If the blocks are independent and every secret is about one of them, the weakest
+    promise holds for all.
 
     Parameters
     ----------
@@ -496,14 +463,12 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     Returns
     -------
     Certificate
-        Its assumptions state what blocks must be. It may not be composed further: how
-        the blocks of other releases lie is not known.
+        Its assumptions state what blocks must be. It may not be composed further.
 
     Raises
     ------
     CompositionError
-        Without certificates, with an estimate among them, or if they differ in notion,
-        order or relation.
+        For no certificates, estimates, or different notions, orders or relations.
 
     See Also
     --------
@@ -516,20 +481,8 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
 
     Examples
     --------
-    >>> from skpuffer.accountants import GroupPrivacy
-    >>> from skpuffer.privacy import parallel
-    >>> from skpuffer.releases import QueryRelease, Sensitivity
-    >>> from skpuffer.scenarios import RecordScenario
-    >>> release = QueryRelease(
-    ...     query=lambda X, y: X.sum(axis=0),
-    ...     n_records=100,
-    ...     dim=1,
-    ...     sensitivity=Sensitivity(add_remove={2: 1.0}),
-    ... )
-    >>> parts = [
-    ...     GroupPrivacy(epsilon=e).calibrate(release, RecordScenario()).certificate
-    ...     for e in (0.5, 1.0)
-    ... ]
+    >>> from skpuffer.privacy import Certificate, parallel
+    >>> parts = [Certificate(notion="pure_dp", epsilon=e) for e in (0.5, 1.0)]
     >>> parallel(parts).epsilon
     1.0
     """
@@ -633,15 +586,7 @@ def _curve(curves: Sequence[PrivacyCurve | None]) -> PrivacyCurve | None:
 def repeated(certificate: "Certificate", times: int) -> "list[Certificate]":
     """Return certificates that compose to as much as so many copies of one.
 
-    Parameters
-    ----------
-    times : int
-        At least 1.
-
-    Returns
-    -------
-    list of Certificate
-        One alone, except under a declared belief, whose releases are told apart.
+    It is one alone, except under a declared belief, whose releases are told apart.
     """
     c = certificate
     if times == 1:
@@ -666,10 +611,7 @@ def repeated(certificate: "Certificate", times: int) -> "list[Certificate]":
 
 
 def _of_information(c: "Certificate", times: int) -> "Certificate":
-    """The whole table leaks so many times as much, a secret once and that otherwise.
-
-    See :func:`mixed_information`, of whose sum over equal parts this is one term.
-    """
+    """Return a bound for so many releases; see :func:`mixed_information`."""
     assert c.mutual_information is not None  # what such a notion is stated in
     whole = c.table_information
     if c.notion == Notion.MUTUAL_INFORMATION:
@@ -693,17 +635,9 @@ def _of_information(c: "Certificate", times: int) -> "Certificate":
 def events_together(
     certificates: "Sequence[Certificate]", curve: PrivacyCurve | None
 ) -> Events | None:
-    """Return the events of several releases under one curve.
+    """Return the (pair, int) events of several releases under one curve, or None.
 
-    Parameters
-    ----------
-    curve : PrivacyCurve or None
-        That of all of them together.
-
-    Returns
-    -------
-    tuple of (pair, int) or None
-        None where `curve` lists them itself, or those of a part are not known.
+    None where `curve`, that of all together, lists them itself, or a part does not.
     """
     if curve is None or isinstance(curve, PrivacyLossCurve | ShiftCurve):
         return None

@@ -33,24 +33,8 @@ def sum_of_information(
 ) -> "Certificate":
     """Return the sum of bounds on the mutual information with the whole table.
 
-    Parameters
-    ----------
-    certificates : sequence of Certificate
-        Not empty, at least one that bounds a mutual information.
-    alpha, delta : float or None
-        As in :func:`compose`.
-
-    Returns
-    -------
-    Certificate
-        At most the entropy of the table, where that is known and the table has a name:
-        without one each release may be of a table of its own.
-
-    Raises
-    ------
-    CompositionError
-        If one bounds something else, is about single records or groups, or is under
-        another scenario.
+    It is at most the entropy of the table, where that is known and the table has a
+    name.
 
     References
     ----------
@@ -72,7 +56,7 @@ def sum_of_information(
 
 
 def mixed_information(certificates: "Iterable[Certificate]") -> "Certificate":
-    r"""Return what several releases tell of single records or groups, at most.
+    r"""Return the bound on what several releases tell of single records or groups.
 
     .. math:: I(U; Y_1 \ldots Y_k) \le
         \min_j \Bigl( I(U; Y_j) + \sum_{l \ne j} I(X; Y_l) \Bigr)
@@ -90,8 +74,8 @@ def mixed_information(certificates: "Iterable[Certificate]") -> "Certificate":
     Raises
     ------
     CompositionError
-        If one is an estimate, bounds something else, is under another scenario, or does
-        not say what the whole table leaks.
+        If one is an estimate or another notion, under another scenario, or does not
+        bound the information about the whole table.
 
     See Also
     --------
@@ -99,8 +83,8 @@ def mixed_information(certificates: "Iterable[Certificate]") -> "Certificate":
 
     Notes
     -----
-    By the chain rule, with noise that is independent and mechanisms that were not
-    chosen by what earlier ones showed.
+    By the chain rule. The noise must be independent, and no mechanism chosen by what an
+    earlier one showed.
 
     Examples
     --------
@@ -208,19 +192,6 @@ def sum_of_averages(
     Given all batches the runs are mechanisms on fixed tables, whose costs along any
     direction add up, and so do their means over the batches.
 
-    Parameters
-    ----------
-    certificates : sequence of Certificate
-        Not empty, at least one in such a notion.
-    alpha, delta : float or None
-        As in :func:`compose`.
-
-    Raises
-    ------
-    CompositionError
-        If one of them is in another notion, of another order, under another coupling or
-        slice profile, or may not be added at all; if another order or a delta is asked.
-
     References
     ----------
     Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorem 5.8, for a fixed set
@@ -282,22 +253,7 @@ _APPROXIMATE = {
 
 
 def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate":
-    """Return the (epsilon, delta) promise about slices that follows from a Rényi one.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        A promise.
-    delta : float
-        In (0, 1).
-
-    Raises
-    ------
-    UncertifiedError
-        If it holds no curve of slices.
-    ValueError
-        If it is in another notion.
-    """
+    """Return the (epsilon, delta) promise about slices from a Rényi one."""
     notion = _APPROXIMATE.get(certificate.notion)
     if notion is None:
         raise value_error("sliced.not_renyi_promise", title=certificate.notion.title)
@@ -317,18 +273,7 @@ def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate
 
 
 def processed(certificate: "Certificate") -> "Certificate":
-    """Return what is promised of whatever is computed from a release.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        A promise.
-
-    Raises
-    ------
-    UncertifiedError
-        If nothing is known of the whole output.
-    """
+    """Return the promise for anything that is computed from a release."""
     if certificate.notion in SUBSAMPLING_AVERAGES:
         raise UncertifiedError(
             Statement("sliced.nothing_after_processing", title=certificate.notion.title)

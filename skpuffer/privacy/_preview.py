@@ -29,21 +29,15 @@ class Preview:
     certificate : Certificate
         Promise that would be made.
     error : ndarray of shape (dim,) or None
-        Root mean square error that the noise causes in each coordinate of what is
-        noised: of a query its vector, of training the sum of gradients in one step, of
-        votes a histogram. In the units of these, before anything is made of them. A
-        single number where the length is not known beforehand. None of a choice among
-        candidates, whose error depends on the rows.
-
+        Root mean square error that the noise causes in each coordinate of the noised
+        value: a query's vector, one step's sum of gradients, a histogram of votes. A
+        single number where the length is not known. None for a choice among candidates.
     std : dict of {str: ndarray}
         Standard deviations by noise of the fitted attributes that are affine in it, by
-        the attribute's name; after a fit `mean_std_` and so on. Some are ratios of two
-        noisy numbers: in groups, where values may be missing, and with a private number
-        of records. Theirs are those of a complete table of as many records, if that
-        number was given, which are spread evenly over groups and levels, with numbers
-        half-way between the middle of their bounds and the upper one on average. Where
-        the share g of a column is missing, that of its mean is 1 / (1 - g) times as
-        large.
+        the attribute's name; after a fit `mean_std_` and so on. Ratios of two noisy
+        numbers are taken for a complete table of as many records, spread evenly over
+        groups and levels. Where the share g of a column is missing, that of its mean is
+        1 / (1 - g) times as large.
 
     Examples
     --------

@@ -61,14 +61,8 @@ def shifted(
 ) -> "Certificate":
     """Return the certificate for an attacker whose belief is close to a prior.
 
-    Parameters
-    ----------
-    notion : Notion
-        The Pufferfish notion it implies.
-    method : str
-        One of `METHODS`.
-    given : dict
-        The inputs by name, None where not given.
+    `notion` is the Pufferfish notion it implies, `method` one of `METHODS`, `given` the
+    inputs by name, None where not given.
     """
     check_option(tuple(METHODS), method=method)
     needed = METHODS[method]
@@ -233,20 +227,8 @@ def _additive(base: "Certificate", distance: float, orders: Any) -> "Certificate
 def _spread(
     alpha: float, orders: _Exponents, cost: float, first: float, second: float
 ) -> float:
-    """Rényi divergence under a close prior by Hölder's inequality, in nats.
+    """Return the Rényi divergence under a close prior by Hölder's inequality, in nats.
 
-    Parameters
-    ----------
-    orders : tuple of float
-        (p, q, r), whose reciprocals sum to one.
-    cost : float
-        Rényi divergence of the mechanism at the order q (alpha - 1/p).
-    first, second : float
-        Divergences of the belief from the prior at the order alpha p, and back at the
-        order (alpha - 1) r + 1.
-
-    References
-    ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Theorems A.4 and A.5.
     """
     # With densities b, b' of the output under the belief given each secret of a pair,
@@ -376,10 +358,7 @@ def _close_distributions(base: "Certificate", distance: float) -> Statement:
 def arbitrary_count(certificate: "Certificate") -> int | None:
     """Return how many records any neighbouring tables differ in.
 
-    Returns
-    -------
-    int or None
-        None where its coupling is another one.
+    None where its coupling is another one.
     """
     relation, _, count = str(certificate.coupling_id).partition(":")
     if relation != certificate.relation or not count.isdigit():
@@ -394,13 +373,7 @@ def is_of_units(certificate: "Certificate") -> bool:
 
 
 def plain_privacy(certificate: "Certificate") -> Statement | str:
-    """Return whose differential privacy a promise under a belief falls back to.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Under a declared belief.
-    """
+    """Return whose differential privacy a promise under a belief falls back to."""
     count = certificate.coupling_count
     if is_of_units(certificate):
         _, _, ids = str(certificate.coupling_id).partition(" of units:1 of ")

@@ -117,18 +117,9 @@ def _version_of(plain: Mapping[str, object]) -> int:
 def digest_of_plain(plain: Mapping[str, object]) -> str:
     """Return the digest of plain data, whatever tool has written it since.
 
-    An integrity check and no signature: whoever changes the data can make it anew.
-
-    Parameters
-    ----------
-    plain : dict
-        Dict of what JSON can hold; numbers of no more than 17 digits.
-
-    Returns
-    -------
-    str
-        ``sha256:`` and the digest in hexadecimal digits: of the data as JSON in ASCII,
-        keys in order, without spaces, each number as the format ``%.17g`` of C has it.
+    An integrity check and no signature. Returns ``sha256:`` and the hexadecimal digest
+    of the data as JSON in ASCII, keys in order, without spaces, numbers as ``%.17g`` in
+    C.
     """
     return (
         f"sha256:{hashlib.sha256(_canonical(dict(plain)).encode('ascii')).hexdigest()}"

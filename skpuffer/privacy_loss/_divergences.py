@@ -26,15 +26,15 @@ def _pmf_pair(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
-    """Rényi divergence D_alpha(p || q) of two distributions on a finite set.
+    """Return the Rényi divergence D_alpha(p || q) of two distributions on a finite set.
 
     Parameters
     ----------
     p, q : array-like of shape (n_points,)
         Masses. Integers are taken as counts.
     alpha : float
-        Order, at least 1. At 1 it is the Kullback-Leibler divergence, at infinity
-        the logarithm of the largest ratio.
+        Order, at least 1. At 1 it is the Kullback-Leibler divergence, at infinity the
+        logarithm of the largest ratio.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def gaussian_renyi_divergence(
     covariance_q: ArrayLike,
     alpha: float,
 ) -> float:
-    """Rényi divergence of two Gaussian distributions.
+    """Return the Rényi divergence of two Gaussian distributions.
 
     Parameters
     ----------
@@ -92,13 +92,12 @@ def gaussian_renyi_divergence(
     Returns
     -------
     divergence : float
-        In nats; infinite when the mixed covariance
-        ``alpha * covariance_q + (1 - alpha) * covariance_p`` is not positive definite.
+        In nats; infinite unless ``alpha * covariance_q + (1 - alpha) * covariance_p``
+        is positive definite.
 
     References
     ----------
-    Gil, Alajaji and Linder (2013), Rényi divergence measures for commonly used
-    univariate continuous distributions.
+    Gil, Alajaji and Linder (2013), Rényi divergence measures.
     """
     alpha = check_real(alpha=alpha)
     if alpha <= 1 or math.isinf(alpha):
@@ -126,7 +125,7 @@ def gaussian_renyi_divergence(
 
 
 def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, epsilon: float) -> float:
-    """Largest ``P(S) - exp(epsilon) * Q(S)`` over the subsets S of a finite set.
+    """Return the largest ``P(S) - exp(epsilon) * Q(S)`` over subsets S of a finite set.
 
     Parameters
     ----------
@@ -165,13 +164,9 @@ def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, epsilon: float) -> float
 class Hull:
     """A hockey-stick divergence that is piecewise linear and convex in exp(epsilon).
 
-    Parameters
-    ----------
-    epsilons : ndarray of shape (n,)
-        Corners, increasing, not negative.
-    log_deltas : ndarray of shape (n,)
-        Decreasing. Beyond the last corner the last value holds, before the first one
-        the line that is its own image under the symmetry of the noise.
+    Corners have increasing epsilons >= 0 and decreasing log_deltas (n,). Beyond the
+    last the last value holds; before the first the line that is its own image under
+    symmetry.
     """
 
     epsilons: Floats
@@ -188,7 +183,7 @@ class Hull:
 
     @cached_property
     def _log_slope(self) -> float:
-        """Log of minus the slope of the line before the first corner.
+        """Return the log of minus the slope of the line before the first corner.
 
         As a function of exp(epsilon): it goes through the point (-1, 1), see `hull`.
         """
@@ -250,17 +245,10 @@ def hull(epsilons: Floats, log_deltas: Floats) -> Hull:
     """Return the largest `Hull` below some upper bounds on a symmetric trade-off.
 
     A trade-off is convex in exp(epsilon), so it is below every chord of its upper
-    bounds, and below their lower convex hull. That of symmetric noise obeys
-    delta(-e) = 1 - exp(-e) (1 - delta(e)), which maps lines through the point
-    (exp(epsilon), delta) = (-1, 1) to themselves and no others: the hull of all points
-    and their images is that of the points at epsilon >= 0 and this one.
-
-    Parameters
-    ----------
-    epsilons : ndarray of shape (n,)
-        Increasing, not negative.
-    log_deltas : ndarray of shape (n,)
-        Upper bounds on the logarithm of the divergence.
+    bounds, and below their lower convex hull. That of symmetric noise obeys delta(-e) =
+    1 - exp(-e) (1 - delta(e)), which maps lines through the point (exp(epsilon), delta)
+    = (-1, 1) to themselves and no others: the hull of all points and their images is
+    that of the points at epsilon >= 0 and this one.
     """
     # a trade-off is at most one and decreases: bounds hold at all larger epsilons
     log_deltas = np.minimum.accumulate(np.minimum(log_deltas, 0.0))

@@ -42,19 +42,8 @@ def most_probable(curve: PrivacyCurve, matters: float) -> tuple[Floats, Floats]:
     For every event, of the probabilities p and p' on two neighbouring tables, and every
     e >= 0, ``p' <= exp(e) p + delta(e)``; and so for its complement, which is to say
     ``p' <= 1 - exp(-e) (1 - delta(e) - p)``. The least of finitely many of these lines,
-    and of 1, is a concave bound of p' by p, in pieces that are straight.
-
-    Parameters
-    ----------
-    curve : curve
-        Curve whose `delta` holds in both orders of the tables.
-    matters : float
-        The probability p around which the bound matters most, in (0, 1].
-
-    Returns
-    -------
-    p, bound : ndarray of shape (n_corners,)
-        Corners of the bound, from p = 0 to p = 1.
+    and of 1, is a concave bound of p' by p, in pieces that are straight. It is tightest
+    around p = `matters`; its corners p and bound (n_corners,) are returned.
     """
     far = float(curve.epsilon(_NEGLIGIBLE * matters))
     pure = float(curve.renyi(math.inf))
@@ -107,9 +96,9 @@ _DIGITS = 1e-9
 class BestRunCurve(Plain, kind="best_run"):
     """Privacy curve of the best of a random number of runs of one mechanism.
 
-    Runs are independent given the table, and what leaves is the best one by an order
-    that the runs' own output says: the highest noisy score, ties broken by coins. How
-    many there were must not leave.
+    Runs are independent given the table. Only the best one leaves, by an order that the
+    runs' own output gives: the highest noisy score, ties broken by coins. How many
+    there were must not leave.
 
     Parameters
     ----------
@@ -122,42 +111,34 @@ class BestRunCurve(Plain, kind="best_run"):
     -----
     *The density.* Let F(y) be the probability that one run on a table x is no better
     than y, the coins included, and f the generating function of the number of runs. The
-    best run has the density ``f'(F(y)) dQ(y)`` for Q the distribution of one run, as
-    ``f(F)`` is its distribution function. On a neighbouring table it is ``f'(F'(y))
-    dQ'(y)``, and 1 - F(y) and 1 - F'(y) are the probabilities p and p' of one event, "a
-    run is better than y", on both tables. The curve of one run bounds p' by p, and so
-    with ``s = log f'`` from above
+    best run has the density ``f'(F(y)) dQ(y)`` for Q the distribution of one run. On a
+    neighbouring table it is ``f'(F'(y)) dQ'(y)``, and 1 - F(y) and 1 - F'(y) are the
+    probabilities p and p' of one event, "a run is better than y", on both tables. The
+    curve of one run bounds p' by p, and so with ``s = log f'`` from above
 
     - the Rényi cost at an order a, by that of one run plus the largest of ``(a s(1 - p)
-      - (a - 1) s(1 - p')) / (a - 1)``: Lemma 7 of Papernot and Steinke, whose Theorems
-      2 and 6 bound this maximum in closed form. Here it is the maximum over all p' that
-      the curve allows, so never larger than theirs.
+      - (a - 1) s(1 - p')) / (a - 1)`` over all p' that the curve allows: Lemma 7 of
+        Papernot
+      and Steinke.
     - the trade-off: with c the largest of ``s(1 - p) - s(1 - p')`` the delta at epsilon
       is at most the mean number of runs times that of one run at ``epsilon - c``, as
       ``f'(F) dQ - exp(epsilon) f'(F') dQ' <= f'(F) (dQ - exp(epsilon - c) dQ')`` and
-      ``f'(F) <= f'(1)``, the mean. For a pure promise and geometric or logarithmic
-      numbers that is a bit less than three (as Liu and Talwar have it) or two times
-      the epsilon of one run.
+      ``f'(F) <= f'(1)``, the mean.
 
     Whichever is smaller holds.
 
     *Amplification comes last.* Under a belief about one record the runs are *not*
-    independent given the secret: all of them read one and the same record. Given the
-    record they are, so the theorem holds for `curve` that of a record that becomes any
-    other, and for the mixture over records what a belief leaves to hide amplifies the
-    result, once (``OverlapCurve``). To amplify each run first would take runs for
-    independent draws of what a single one tells of the secret, and promise what does
-    not hold: let a fifth of the record's distribution depend on the secret, and a run
-    cost epsilon = 1. It tells the secret with at most ``log(1 + 0.2 (e - 1)) = 0.3``,
-    and the best of many up to ``log(1 + 0.2 (exp(3) - 1)) = 1.6`` (geometric numbers),
-    which is more than three times 0.3.
+    independent given the secret: all of them read the same record. Given the record
+    they are. So the theorem holds for `curve` that of a record that becomes any other,
+    and the belief amplifies the result once (``OverlapCurve``). To amplify each run
+    first would promise what does not hold.
 
     References
     ----------
-    Liu and Talwar (2019), Private selection from private candidates; Papernot and
-    Steinke (2022), Hyperparameter tuning with Rényi differential privacy, Lemma 7 and
-    Theorems 2 and 6; Koskela, Redberg and Wang (2024), Privacy profiles for private
-    selection, for the trade-off.
+    Papernot and Steinke (2022), Hyperparameter tuning with Rényi differential privacy,
+    Lemma 7 and Theorems 2 and 6; Liu and Talwar (2019), Private selection from private
+    candidates; Koskela, Redberg and Wang (2024), Privacy profiles for private
+    selection.
 
     Examples
     --------
@@ -235,20 +216,7 @@ def _costs(best: BestRunCurve, orders: Floats) -> Floats:
 
 
 def _largest(runs: RandomRuns, p: Floats, bound: Floats, orders: Floats) -> Floats:
-    """Return the largest of ``(a s(1 - p) - (a - 1) s(1 - p')) / (a - 1)``, by order.
-
-    Parameters
-    ----------
-    p, bound : ndarray of shape (n_corners,)
-        Corners of the bound on p'.
-    orders : ndarray of shape (n_orders,)
-        In (1, inf].
-
-    Returns
-    -------
-    ndarray of shape (n_orders,)
-        In nats, not negative.
-    """
+    """Return the largest of ``(a s(1 - p) - (a - 1) s(1 - p')) / (a - 1)`` by order."""
     a = orders[:, np.newaxis]
     with np.errstate(invalid="ignore", divide="ignore"):
         first = np.where(np.isinf(a), 1.0, a / (a - 1))
@@ -300,21 +268,19 @@ class RandomRuns(Plain, kind="random_runs"):
     Parameters
     ----------
     mean : float
-        Expected number of runs, above 1 (by a millionth at least) and at most a
-        million.
+        Expected number of runs, above 1 and at most a million.
     shape : float
-        Shape of the negative binomial distribution, in [0, 1000], or infinite. 0 is the
-        logarithmic distribution, 1 the geometric one and infinity the Poisson
-        distribution. The number varies less with a larger one.
+        Shape of the negative binomial distribution, in [0, 1000], or infinite: 0 is the
+        logarithmic, 1 the geometric and infinity the Poisson distribution. The larger,
+        the less the number varies.
 
     Notes
     -----
-    With f the probability generating function, the best of K independent runs has the
-    quantile u of one run with density ``f'(u)``, which is all that is needed of the
-    distribution to account for it; see :class:`BestRunCurve`. It is ``f'(1 - p) = mean
+    With f the probability generating function, the best run has the quantile u of one
+    run with the density ``f'(u)``; see :class:`BestRunCurve`. It is ``f'(1 - p) = mean
     (stop / (stop + (1 - stop) p))**(shape + 1)``, where `stop` is the parameter of the
-    negative binomial distribution, and for the Poisson one of the parameter `rate`
-    ``f'(1 - p) = mean exp(-rate p)``.
+    negative binomial distribution, and ``f'(1 - p) = mean exp(-rate p)`` for the
+    Poisson one.
 
     References
     ----------
@@ -382,18 +348,7 @@ class RandomRuns(Plain, kind="random_runs"):
         return root
 
     def log_slope(self, p: Floats) -> Floats:
-        """Return the logarithm of the density of the best one's quantile.
-
-        Parameters
-        ----------
-        p : ndarray
-            In [0, 1], the probability that one run is better.
-
-        Returns
-        -------
-        ndarray
-            ``log(f'(1 - p))``, falling in p from the logarithm of the mean.
-        """
+        """Return ``log(f'(1 - p))``, p the probability that one run is better."""
         p = np.asarray(p, dtype=float)
         if self.is_poisson:
             return math.log(self.mean) - self.rate * p
@@ -401,18 +356,7 @@ class RandomRuns(Plain, kind="random_runs"):
         return math.log(self.mean) - (self.shape + 1) * fallen
 
     def chance_of_missing(self, share: float) -> float:
-        """Return the probability that no run is one of a share of all candidates.
-
-        Parameters
-        ----------
-        share : float
-            In [0, 1], of candidates that are drawn uniformly, with replacement.
-
-        Returns
-        -------
-        float
-            The probability generating function at ``1 - share``.
-        """
+        """Return the probability that no run is one of a share of all candidates."""
         share = float(share)
         if self.is_poisson:
             # (exp(rate (1 - share)) - 1) / (exp(rate) - 1)
@@ -429,17 +373,7 @@ class RandomRuns(Plain, kind="random_runs"):
         )
 
     def masses(self, covered: float) -> Floats:
-        """Return the probabilities of 1, 2, ... runs, up to a total.
-
-        Parameters
-        ----------
-        covered : float
-            Below 1.
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the probabilities of 1, 2, ... runs, up to a total below 1."""
         found: list[float] = []
         total = 0.0
         for mass in self._each_mass():
@@ -465,17 +399,7 @@ class RandomRuns(Plain, kind="random_runs"):
         return (1 - self.stop) * (k + self.shape) / (k + 1)
 
     def draw(self, rng: np.random.Generator) -> int:
-        """Draw a number of runs.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        int
-            At least 1.
-        """
+        """Draw a number of runs, at least 1."""
         left, k = float(rng.random()), 0
         for mass in self._each_mass():
             k += 1

@@ -1,8 +1,6 @@
 """Amplification by overlap: what is left to hide of a record that is believed alike.
 
-Given either value of a secret, one record has one of two distributions. What they have
-in common tells nothing, whatever is released of it. A curve for a record that becomes
-any other therefore promises more to whoever believes in that overlap.
+What its two distributions have in common tells nothing of the secret.
 """
 
 import math
@@ -22,19 +20,10 @@ _NEARLY_ALL = 1 - 1e-9
 
 
 def amplified_target(epsilon: float, eta: float) -> float:
-    """Return the epsilon at which a curve is read for an overlap.
+    """Return the epsilon at which a curve is read for an overlap eta in (0, 1].
 
-    Parameters
-    ----------
-    epsilon : float
-    eta : float
-        Divergence of the record's two distributions at `epsilon`, in (0, 1].
-
-    Returns
-    -------
-    float
-        ``log(1 + (exp(epsilon) - 1) / eta)``; minus infinity where the second
-        distribution holds no more than the first.
+    ``log(1 + (exp(epsilon) - 1) / eta)``; minus infinity where the second distribution
+    holds no more than the first.
 
     References
     ----------
@@ -50,19 +39,10 @@ def amplified_target(epsilon: float, eta: float) -> float:
 def amplified_budgets(
     overlap: Overlap, epsilon: float, delta: float
 ) -> tuple[tuple[float, float], ...]:
-    """Return the budgets that a mechanism has to keep where a record becomes any other.
+    """Return the budgets that a mechanism keeps where a record becomes any other.
 
-    Parameters
-    ----------
-    overlap : Overlap
-    epsilon, delta : float
-        The budget for whoever believes in it.
-
-    Returns
-    -------
-    tuple of (float, float)
-        Of epsilon and delta, one for each order of the record's distributions; none
-        where the overlap alone is within the budget.
+    One (epsilon, delta) for each order of the record's distributions; none where the
+    overlap alone is within the budget.
     """
     # eta * curve(target) <= delta
     budgets = [
@@ -80,8 +60,8 @@ class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
     Parameters
     ----------
     curve : curve
-        Curve of all that is released of the table together, where the record becomes
-        any other: composed first, and amplified once.
+        Curve of the whole release of the table, where the record becomes any other:
+        composed first, and amplified once.
     overlap : Overlap
         Overlap of all that is read of the record.
     wider : tuple of (Statement or str, Overlap), default=()
@@ -94,17 +74,6 @@ class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
     orders. The positive and the negative part of P - e^ε Q are, but for their masses η
     and η + e^ε - 1, two distributions of the record, which the mechanism hides from
     each other as it does any two records.
-
-    Examples
-    --------
-    >>> from skpuffer.privacy_loss import GaussianCurve
-    >>> from skpuffer.privacy_loss._overlap import OddsOverlap, OverlapCurve
-    >>> plain = GaussianCurve(0.5)
-    >>> believed = OverlapCurve(plain, OddsOverlap(2.0))
-    >>> round(plain.epsilon(1e-5), 2), round(believed.epsilon(1e-5), 2)
-    (1.99, 0.27)
-    >>> believed.renyi(4.0) == plain.renyi(4.0)  # whatever is believed
-    True
     """
 
     curve: PrivacyCurve
@@ -161,21 +130,6 @@ class WorstOverlapCurve(WorstCurve, BeliefCurve, kind="worst_overlap_curve"):
     """The largest of several amplified curves: of any one of them.
 
     Each is amplified by its own belief before they are compared.
-
-    Parameters
-    ----------
-    curves : tuple of OverlapCurve or WorstOverlapCurve
-
-    Examples
-    --------
-    >>> from skpuffer.privacy_loss import GaussianCurve
-    >>> from skpuffer.privacy_loss._overlap import OddsOverlap, OverlapCurve
-    >>> from skpuffer.privacy_loss._overlap import WorstOverlapCurve
-    >>> first = OverlapCurve(GaussianCurve(0.5), OddsOverlap(2.0))
-    >>> second = OverlapCurve(GaussianCurve(0.4), OddsOverlap(8.0))
-    >>> worst = WorstOverlapCurve((first, second))
-    >>> [round(each.epsilon(1e-5), 2) for each in (first, second, worst)]
-    [0.27, 0.66, 0.66]
     """
 
     curves: "tuple[OverlapCurve | WorstOverlapCurve, ...]"
@@ -197,8 +151,7 @@ class WorstOverlapCurve(WorstCurve, BeliefCurve, kind="worst_overlap_curve"):
     def if_off(self, delta: float) -> dict[Statement | str, float]:
         """Return the epsilon at a delta if the belief is off, by the name of how.
 
-        For beliefs that are off in other ways the worst is all that can be said of any
-        one; nothing, where it is not known of each.
+        For beliefs that are off in other ways it is the worst, where known of each.
         """
         found = [each.if_off(delta) for each in self.curves]
         if not all(found):

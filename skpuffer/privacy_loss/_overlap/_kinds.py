@@ -28,24 +28,6 @@ class Overlap(Plain, ABC):
 
     Base of overlaps: a subclass is a frozen dataclass with a method `_etas`, which
     returns the divergences in either order at an epsilon of at least zero.
-
-    Examples
-    --------
-    One of one's own says how far apart its two distributions are; here the answers of
-    those who tell the truth with a probability:
-
-    >>> import math
-    >>> from dataclasses import dataclass
-    >>> from skpuffer.privacy_loss._overlap import Overlap
-    >>> @dataclass(frozen=True)
-    ... class RandomisedResponse(Overlap):
-    ...     truth: float
-    ...
-    ...     def _etas(self, epsilon):
-    ...         eta = max(0.0, self.truth - math.exp(epsilon) * (1 - self.truth))
-    ...         return eta, eta
-    >>> [round(eta, 4) for eta in RandomisedResponse(0.6).etas(0.1)]
-    [0.1579, 0.1579]
     """
 
     @abstractmethod
@@ -55,16 +37,8 @@ class Overlap(Plain, ABC):
     def etas(self, epsilon: float) -> tuple[float, float]:
         """Return the divergences at an epsilon, in either order, rounded up.
 
-        Parameters
-        ----------
-        epsilon : float
-            In nats.
-
-        Returns
-        -------
-        first, second : float
-            In [0, 1]: of the first distribution from the second at ``exp(epsilon)``,
-            and of the second from the first.
+        First of the first distribution from the second at ``exp(epsilon)``, then in
+        reverse.
         """
         epsilon = check_real(epsilon=epsilon)
         # they fall with epsilon, and its exponential overflows further out
@@ -88,15 +62,6 @@ class OddsOverlap(Overlap, kind="odds_overlap"):
         Largest ratio over the smallest, at least one.
     share : float, default=0.0
         Mass of either distribution of which nothing is known.
-
-    Examples
-    --------
-    The part left to hide of a secret whose odds shift by a factor of four at most:
-
-    >>> from skpuffer.privacy_loss._overlap import OddsOverlap
-    >>> overlap = OddsOverlap(odds=4.0)
-    >>> [round(overlap.etas(epsilon)[0], 3) for epsilon in (0.0, 0.3, 1.4)]
-    [0.333, 0.234, 0.0]
     """
 
     odds: float
@@ -124,13 +89,8 @@ class NormalOverlap(Overlap, kind="normal_overlap"):
     mu : float
         Distance of the means.
     odds : float, default=1.0
-        Range of the likelihood ratio of all else, given what the two speak of.
-
-    Examples
-    --------
-    >>> from skpuffer.privacy_loss._overlap import NormalOverlap
-    >>> [round(NormalOverlap(mu).etas(0.3)[0], 3) for mu in (0.0, 0.5, 2.0)]
-    [0.0, 0.096, 0.634]
+        Range of the likelihood ratio of all else, given the value that the two
+        describe.
     """
 
     mu: float
@@ -171,15 +131,6 @@ class FiniteOverlap(Overlap, kind="finite_overlap"):
         Masses of the same values, each of sum one.
     odds : float, default=1.0
         Range of the likelihood ratio of all else, given the value.
-
-    Examples
-    --------
-    >>> from skpuffer.privacy_loss._overlap import FiniteOverlap
-    >>> overlap = FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75))
-    >>> [round(eta, 3) for eta in overlap.etas(0.0)]
-    [0.25, 0.25]
-    >>> [round(eta, 3) for eta in overlap.etas(0.5)]
-    [0.088, 0.0]
     """
 
     first: tuple[float, ...]
@@ -191,16 +142,9 @@ class FiniteOverlap(Overlap, kind="finite_overlap"):
         return float(first.sum()), float(second.sum())
 
     def shares(self, epsilon: float) -> tuple[Floats, Floats]:
-        """Return what each value adds to the divergences in either order, rounded up.
+        """Return what each value adds to the divergences in either order.
 
-        Parameters
-        ----------
-        epsilon : float
-            At least zero.
-
-        Returns
-        -------
-        first, second : ndarray of shape (n_values,)
+        Rounded up.
         """
         p, q = np.asarray(self.first), np.asarray(self.second)
         grown = math.exp(epsilon)
@@ -211,22 +155,8 @@ class FiniteOverlap(Overlap, kind="finite_overlap"):
 
 
 def finite_overlap(first: Floats, second: Floats, odds: float = 1.0) -> FiniteOverlap:
-    """Return an overlap of many values, with few of them.
+    """Return an overlap of many values, with few of them and no smaller divergences.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_values,)
-        Masses of the same values.
-    odds : float, default=1.0
-        As of :class:`FiniteOverlap`.
-
-    Returns
-    -------
-    FiniteOverlap
-        Of no smaller divergences, and of hardly larger ones.
-
-    Notes
-    -----
     Values of one likelihood ratio may be taken together, as divergences are homogeneous
     in both masses. Any other value is split into one of the next smaller and one of the
     next larger ratio on a grid, and as divergences are convex none of them falls.
@@ -255,21 +185,9 @@ def finite_overlap(first: Floats, second: Floats, odds: float = 1.0) -> FiniteOv
 
 @dataclass(frozen=True)
 class NearOverlap(Overlap, kind="near_overlap"):
-    """Two distributions, each within some total variation of one of another two.
+    """Two distributions, each within a total variation of one of another two.
 
-    Parameters
-    ----------
-    part : Overlap
-        Overlap of the other two.
-    variation : float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> from skpuffer.privacy_loss._overlap import NearOverlap, OddsOverlap
-    >>> part = OddsOverlap(4.0)
-    >>> [round(each.etas(0.3)[0], 3) for each in (part, NearOverlap(part, 0.01))]
-    [0.234, 0.258]
+    `part` is the overlap of the other two, `variation` in [0, 1].
     """
 
     part: Overlap
@@ -284,20 +202,7 @@ class NearOverlap(Overlap, kind="near_overlap"):
 
 @dataclass(frozen=True)
 class WorstOverlap(Overlap, kind="worst_overlap"):
-    """The largest of several, in each order: pairs of secrets, and beliefs.
-
-    Parameters
-    ----------
-    parts : tuple of Overlap
-
-    Examples
-    --------
-    >>> from skpuffer.privacy_loss._overlap import NormalOverlap, OddsOverlap
-    >>> from skpuffer.privacy_loss._overlap import WorstOverlap
-    >>> parts = (OddsOverlap(2.0), NormalOverlap(1.0))
-    >>> WorstOverlap(parts).etas(0.3) == max(part.etas(0.3) for part in parts)
-    True
-    """
+    """The largest of several, in each order: pairs of secrets, and beliefs."""
 
     parts: tuple[Overlap, ...]
 
@@ -307,10 +212,10 @@ class WorstOverlap(Overlap, kind="worst_overlap"):
 
 
 def _with_odds(u: Floats, v: Floats, odds: float) -> Floats:
-    """Largest divergences of masses u from v, each split by odds within a range.
+    """Return the largest divergences of masses u from v, each split by odds within a
+    range.
 
-    A mass u is split among what else is known as no mass v is, whose share differs by a
-    factor within the range: the largest of ``u w q / (1 + (w - 1) q) - v q`` over q.
+    The largest of ``u w q / (1 + (w - 1) q) - v q`` over shares q of all else.
     """
     if odds == 1:
         return np.maximum(u * (1 + ROUNDING) - v, 0.0)

@@ -1,7 +1,6 @@
 """Least divergence of two mixtures whose members are Gaussian to one another.
 
-Cutting planes find how to split the masses of the members into pairs. Whatever split
-they find bounds the divergence, so nothing rests on the solver.
+Cutting planes split the masses into pairs. Any split bounds the divergence.
 """
 
 import math
@@ -191,12 +190,8 @@ class PairSplitting:
     A test rejects with probability p at each member, and the trade-off of two members
     is that of unit normals `mu` apart. Splitting the masses into pairs, x_ab of a with
     y_ab of b, the difference is no more than the sum over pairs of ``x h(y / x)``, with
-    h the hockey-stick divergence of these normals, as no pair's own is. Cutting planes
-    find splits and tests, until their values meet; the least bound is all that follows
-    from trade-offs of pairs.
-
-    Splits and tests are kept from call to call: masses and distances that change little
-    then ask for little.
+    h the hockey-stick divergence of these normals. Cutting planes find splits and
+    tests, until their values meet. They are kept from call to call.
 
     Parameters
     ----------
@@ -238,8 +233,7 @@ class PairSplitting:
         scale : float
             Positive.
         near : float, default=None
-            Value the bound is compared with: the further it is from this, the less near
-            it needs to be to the least one.
+            Value to compare with: the bound may be looser far from it.
         enough : float, default=0.0
             A bound below which it does not matter how low it is.
         rounds : int, default=40
@@ -258,16 +252,7 @@ class PairSplitting:
     ) -> float:
         """Return nearly the largest scale in (0, most] at which a bound is a target.
 
-        Parameters
-        ----------
-        plus, minus : ndarray of shape (n_members,)
-            As for :meth:`bound`.
-        target : float
-            Positive.
-        most : float
-            Positive.
-        rounds : int, default=40
-            Most linear programmes to solve.
+        The masses and `rounds` are as for :meth:`bound`.
         """
         return self._search(plus, minus, 0.0, target, most, 0.0, rounds)[0]
 

@@ -1,8 +1,6 @@
-"""What each pair of records costs, beside how much their distributions overlap.
+"""Overlaps that count how far each pair of a record's values moves the release.
 
-Beside how much the two distributions of a record have in common it counts how far each
-pair of its values moves what is released. That is known of Gaussian noise on sums of
-all records: a full batch, a query, a vote.
+That is known of Gaussian noise on sums of all records.
 """
 
 import math
@@ -52,18 +50,16 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     overlaps : tuple of FiniteOverlap
         Pairs of distributions on the same values: of secrets, and beliefs.
     costs : tuple of tuple of float
-        How far the output moves at most when the record is of one group and becomes of
-        another, as a share of how far any record may move it: symmetric, in [0, 1]. On
-        the diagonal, for two records of one group: zero where its values, and all else
-        of the record, are read as one and the same.
+        Largest move of the output from a record of one group to one of another, as a
+        share of any record's: symmetric, in [0, 1]. The diagonal is for two records of
+        one group: zero where they are read as one and the same.
     groups : tuple of int, default=None
         Group of each value. None where each value is a group.
 
     Notes
     -----
-    The part of a record that an overlap's odds leave open, given its value, is of the
-    value's group too, so that its diagonal and the costs beside it are the largest over
-    all else: of records with the one value and the other, whatever their rest.
+    Where an overlap's odds leave the rest of a record open, the costs are the largest
+    over that rest.
 
     The positive and the negative part of P - e^ε Q are kept apart for a group. Each is
     a mixture of records, and the trade-off of two mixtures is no worse than the worst
@@ -72,18 +68,6 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     test the positive part of a group is rejected no less often than its negative part,
     where costs are a metric. They are made one: trade-offs of unit normals add up their
     distances along a chain of records.
-
-    Examples
-    --------
-    Values 0 and 1 of a record move the output by half as much as any two records:
-
-    >>> from skpuffer.privacy_loss._overlap import FiniteOverlap, PairwiseOverlap
-    >>> overlap = PairwiseOverlap(
-    ...     overlaps=(FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75)),),
-    ...     costs=((0.0, 0.5), (0.5, 0.0)),
-    ... )
-    >>> [round(eta, 3) for eta in overlap.etas(0.5)]
-    [0.088, 0.0]
     """
 
     overlaps: tuple[FiniteOverlap, ...]
@@ -119,15 +103,7 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     def masses(self, epsilon: float) -> list[tuple[Floats, Floats]]:
         """Return positive and negative masses of each group, for all overlaps' orders.
 
-        Parameters
-        ----------
-        epsilon : float
-            At least zero.
-
-        Returns
-        -------
-        list of (ndarray, ndarray) of shape (n_groups,)
-            Rounded to the side of the larger divergence.
+        They are rounded to the side of the larger divergence.
         """
         found = []
         grown = math.exp(epsilon)
@@ -168,20 +144,9 @@ def _metric(costs: Floats) -> Floats:
 def pairwise_overlap(
     overlaps: Iterable[FiniteOverlap], costs: Floats, *, most_groups: int = MOST_GROUPS
 ) -> PairwiseOverlap:
-    """Return distributions of a record with the costs of its values, few or merged.
+    """Return distributions of a record with the costs of its values.
 
-    Parameters
-    ----------
-    overlaps : iterable of FiniteOverlap
-        On the same values.
-    costs : ndarray of shape (n_values, n_values)
-        As of :class:`PairwiseOverlap`, one group a value.
-    most_groups : int, default=200
-        More values are merged into so many groups of near ones.
-
-    Returns
-    -------
-    PairwiseOverlap
+    More than `most_groups` values are merged into so many groups of near ones.
     """
     costs, groups = np.asarray(costs, float), None
     if len(costs) > most_groups:
@@ -245,31 +210,19 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
     Parameters
     ----------
     curve : curve
-        Curve of all that is released of the table together, where the record becomes
-        any other, exactly Gaussian.
+        Curve of the whole release of the table, where the record becomes any other,
+        exactly Gaussian.
     overlap : PairwiseOverlap
         Overlap of all that is read of the record. Its costs are shares of the curve's
         `gaussian_mu`.
     wider : tuple of (Statement or str, Overlap), default=()
-        As in the base class: what is not the belief is not told apart pair by pair.
+        As in the base class, without costs of pairs.
 
     Notes
     -----
     At each epsilon the positive and the negative part of P - e^ε Q are split into
     pairs; see :class:`PairSplitting`. Bounds are within 0.2 % of the least there is for
     the costs, and fall with epsilon to as much.
-
-    Examples
-    --------
-    >>> from skpuffer.privacy_loss import GaussianCurve
-    >>> from skpuffer.privacy_loss._overlap import FiniteOverlap, OverlapCurve
-    >>> from skpuffer.privacy_loss._overlap import PairwiseOverlap, PairwiseOverlapCurve
-    >>> coins = FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75))
-    >>> pairs = PairwiseOverlap((coins,), costs=((0.0, 0.5), (0.5, 0.0)))
-    >>> for kind in (OverlapCurve, PairwiseOverlapCurve):
-    ...     print(round(kind(GaussianCurve(1.0), pairs).epsilon(1e-5), 2))
-    0.63
-    0.43
     """
 
     overlap: PairwiseOverlap
@@ -338,15 +291,8 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
 def composed_pairs(curves: Sequence[PairwiseOverlapCurve]) -> PairwiseOverlap | None:
     """Return the overlap of several releases together, whose costs add in squares.
 
-    Parameters
-    ----------
-    curves : sequence of PairwiseOverlapCurve
-
-    Returns
-    -------
-    PairwiseOverlap or None
-        Its costs are shares of what any record moves all of them by. None if they are
-        not of the same values and groups.
+    Its costs are shares of the joint move of any record. None if they are not of the
+    same values and groups.
     """
     first = curves[0].overlap
     if any(
@@ -367,19 +313,8 @@ def largest_pairwise_mu(
 ) -> float:
     """Return nearly the largest mu at which a run keeps a budget, rounded down.
 
-    Parameters
-    ----------
-    overlap : PairwiseOverlap
-    epsilon, delta : float
-        Positive: the budget for whoever believes in it.
-    most : float, default=100.0
-        Largest mu to consider, such as that of the fallback.
-
-    Returns
-    -------
-    float
-        ``PairwiseOverlapCurve(GaussianCurve(mu), overlap)`` is within the budget as
-        evaluated. `most` where the overlap alone is.
+    ``PairwiseOverlapCurve(GaussianCurve(mu), overlap)`` is within the budget as
+    evaluated. It is `most` where the overlap alone is within the budget.
     """
     # bounds are no further from the least ones, so that at any epsilon above this one
     # they are within the budget as well

@@ -1,9 +1,7 @@
 """Random allocation: a record takes part in the steps of one of many bins.
 
-With the record, what is released is a mixture of Gaussians, one component for each bin
-the record may be in; without it, the Gaussian of the noise alone. How far these two are
-apart depends on nothing but the inner products of the components' means, in units of
-the noise: their Gram matrix. Under independent noise it is a diagonal.
+With the record the release is a mixture of Gaussians, one for each bin. Its divergence
+from the noise depends on the Gram matrix of their means alone, in units of the noise.
 """
 
 from skpuffer.utils._rooms import attach_stub

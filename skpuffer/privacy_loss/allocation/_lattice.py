@@ -1,8 +1,7 @@
 """Laws of sums of log-normal likelihood ratios on a lattice: bounds of put options.
 
-A record in one of b bins, under Gaussian noise, has the likelihood ratio
-S = (Y_1 + ... + Y_b) / b of independent Y_i = exp(a_i x - a_i² / 2). The mean of
-(gamma - S)₊ gives the divergences of both directions.
+For S = (Y_1 + ... + Y_b) / b, Y_i = exp(a_i x - a_i² / 2), of a record in one of b bins
+the mean of (gamma - S)₊ gives the divergences of both directions.
 """
 
 import math
@@ -29,19 +28,10 @@ _ROUNDED = 6 * 2.0**-53
 def sum_of_terms(
     parts: Sequence[tuple[Array, int]], length: int
 ) -> tuple[Floats, float]:
-    """Return the law of a sum of independent terms on a cycle.
+    """Return the law (length,) of a sum of independent terms on a cycle, and an error.
 
-    Parameters
-    ----------
-    parts : sequence of (ndarray of shape (length,), int)
-        Laws of terms, of mass one, and their numbers.
-    length : int
-
-    Returns
-    -------
-    masses : ndarray of shape (length,)
-    error : float
-        Bound of the root of the sum of squares of the rounding errors.
+    `parts` are laws of terms, of mass one, and their numbers. The error bounds the root
+    of the sum of squares of the rounding errors.
     """
     transforms = [(rfft(law), count) for law, count in parts]
     # An error of one of several equal factors changes their product by as much times
@@ -101,15 +91,7 @@ _UNIT = 2.0**-53
 
 
 class Group(NamedTuple):
-    """Terms of one distribution.
-
-    Parameters
-    ----------
-    size : int
-        Number of terms.
-    shift : float
-        The a of exp(a x - a² / 2), x standard normal.
-    """
+    """Terms of one distribution: exp(a x - a² / 2), x normal, a the `shift`."""
 
     size: int
     shift: float
@@ -122,11 +104,6 @@ class PutLaw:
     stays: that raises the mean of every convex function. Powers of one Fourier
     transform add the terms. Sums beyond the window are folded back into it, which only
     adds to the mean; those before it are charged for, as are rounding errors.
-
-    Parameters
-    ----------
-    largest : float
-        The largest gamma.
     """
 
     def __init__(self, groups: tuple[Group, ...], largest: float) -> None:
@@ -230,13 +207,7 @@ class PutLaw:
         return math.floor(best / step), steepest
 
     def put(self, gamma: Floats) -> Floats:
-        """Return bounds of the mean of (gamma - S)₊.
-
-        Parameters
-        ----------
-        gamma : ndarray
-            Up to `largest`.
-        """
+        """Return bounds of the mean of (gamma - S)₊, for gamma up to `largest`."""
         end = self._n * gamma
         below = np.searchsorted(self._sums, end)
         value = gamma * self._mass[below] - self._moment[below] / self._n
@@ -345,10 +316,7 @@ def sampled_crossing(
 ) -> float:
     """Return about where a divergence is delta, by few samples and never as a promise.
 
-    Parameters
-    ----------
-    gram_at, epsilon_at : callable
-        Gram matrix and epsilon at a positive number, with which the divergence falls.
+    Gram matrix and epsilon are functions of a number with which the divergence falls.
     """
     direction = "replace" if replaced else "remove"
 
@@ -379,19 +347,9 @@ def least_scale(
 ) -> float:
     """Return nearly the least scale of noise that keeps an epsilon at a delta.
 
-    Parameters
-    ----------
-    pair_at : callable
-        Pair of a record in bins, at a scale.
-    epsilon, delta : float
-        At the one epsilon that is promised, as each of them takes a law of its own.
-    size : float
-        A scale of the right order of magnitude.
-
-    Returns
-    -------
-    float
-        At which both directions were found to keep it; infinite if there is none.
+    `pair_at` gives the pair of a record in bins at a scale, and `size` is a scale of
+    the right order. Both directions keep it at the scale returned; infinite if there is
+    none.
     """
     first = pair_at(size)
     guess = sampled_crossing(
@@ -413,17 +371,7 @@ def least_scale(
 def least_epsilon(pair: BinsPair, delta: float) -> float:
     """Return nearly the least epsilon at which a pair's bounds are at most delta.
 
-    Parameters
-    ----------
-    pair : DominatingPair
-        Pair of a record in bins.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        At which both directions were found to be; infinite if there is none.
+    Both directions were found to be; infinite if there is none.
     """
     if worst_delta(pair, 0.0) <= delta:
         return 0.0
@@ -443,21 +391,8 @@ def crossing(
 ) -> float:
     """Return nearly the least positive number at which a function is at most a target.
 
-    Parameters
-    ----------
-    function : callable
-        Decreasing, but for errors of grids.
-    guess : float
-        Where to begin.
-    fine : float, optional
-        Relative accuracy.
-    step : float, optional
-        Logarithm of the first step away from the guess.
-
-    Returns
-    -------
-    float
-        At which it was found to be; infinite if there is none.
+    It decreases, but for errors of grids. Infinite if there is none. The search begins
+    at `guess` with a first logarithmic `step`, to the relative accuracy `fine`.
     """
 
     def miss(log: float) -> float:

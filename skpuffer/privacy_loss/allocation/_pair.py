@@ -41,8 +41,8 @@ class Hull:
     ----------
     losses : ndarray of shape (n,)
         Increasing, zero among them. Beyond the last height the trade-off stays; before
-        the first it falls in proportion. Those beyond 600 on either side are left out,
-        which only raises what is read there.
+        the first it falls in proportion. Losses beyond 600 are left out, which only
+        raises it.
     heights : ndarray of shape (n,)
         Bounds of the trade-off, less max(0, 1 - exp(loss)).
     """
@@ -101,20 +101,11 @@ MAX_ORDER = 128
 
 @lru_cache(maxsize=256)
 def remove_cumulants(groups: tuple[Group, ...], n_orders: int) -> Floats:
-    """Log of the mean of S^order for the orders 0, 1, ..., `n_orders`.
+    """Return logs of the means of S^order for the orders 0 to `n_orders`, rounded up.
 
     S is the likelihood ratio of the record's presence. Its powers are the coefficients
-    of a product of power series, one for each bin.
-
-    Returns
-    -------
-    ndarray of shape (n_orders + 1,)
-        Rounded up.
-
-    References
-    ----------
-    Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
-    mechanisms under random allocation, Lemma 3.2.
+    of a product of power series, one for each bin: Schuchardt and Kalinin (2026),
+    Sampling-free privacy accounting, Lemma 3.2.
     """
     t = np.arange(n_orders + 1.0)
     total = np.where(t == 0, 0.0, -math.inf)
@@ -189,8 +180,8 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     Step t takes the records of bin t modulo `n_batches`, and a record draws its bin
     uniformly. The noise is Gaussian and independent. With ``a`` the shift of one step
     in standard deviations and k_i the number of steps of bin i, the first distribution
-    is the mean over the bins of N(a sqrt(k_i) e_i, I), and the second N(0, I), or
-    the same mean of N(-a sqrt(k_i) e_i, I) where the record is `replaced`.
+    is the mean over the bins of N(a sqrt(k_i) e_i, I), and the second N(0, I), or the
+    same mean of N(-a sqrt(k_i) e_i, I) where the record is `replaced`.
 
     Parameters
     ----------
@@ -206,13 +197,13 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     Notes
     -----
     Both directions are read off one convex curve. Near its middle that is the exact
-    trade-off but for errors of a lattice, all of them upwards, and an allowance for
-    rounding errors; in far tails the least of Rényi costs and of unamplified noise.
+    trade-off but for errors of a lattice and an allowance for rounding, all upwards; in
+    far tails the least of Rényi costs and of unamplified noise.
 
-    That adaptive, vector-valued gradients are no worse is shown by comparison of
-    Gaussian processes: given the past, the mean of a convex function of the likelihood
-    ratio has second derivatives of one sign, and no covariance of two of its exponents
-    exceeds that of aligned gradients of full length (Kahane's inequality).
+    Adaptive, vector-valued gradients are no worse by comparison of Gaussian processes:
+    given the past, the mean of a convex function of the likelihood ratio has second
+    derivatives of one sign, and no covariance of two of its exponents exceeds that of
+    aligned gradients of full length (Kahane's inequality).
 
     References
     ----------
@@ -221,8 +212,6 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
 
     Examples
     --------
-    Each record draws one of 100 batches of an epoch, and keeps it for three epochs:
-
     >>> from skpuffer.noise import GaussianNoise
     >>> from skpuffer.privacy_loss import PrivacyLossCurve
     >>> from skpuffer.privacy_loss.allocation import AllocationPair
@@ -278,8 +267,8 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats.
 
-        For a record that is added or removed they are exact at integers up to 128. In
-        between (order - 1) times the cost, which is convex, is interpolated.
+        Exact at integers up to 128 if a record is added or removed, and interpolated
+        between.
         """
         alpha = np.asarray(orders, float)
         costs = self._unamplified_costs(alpha)
@@ -526,16 +515,10 @@ _AT_TOP = 0.01
 
 
 def replaced_delta(groups: tuple[Group, ...], epsilon: float, left_out: float) -> float:
-    """Return an upper bound of the divergence at one epsilon.
+    """Return an upper bound of the divergence at one epsilon of at least zero.
 
-    Parameters
-    ----------
-    groups : tuple of Group
-        Bins by the shift of a record in them, in deviations of the noise.
-    epsilon : float
-        At least zero.
-    left_out : float
-        Probability of large losses that may be taken for infinite ones, in (0, 1).
+    `groups` are the bins by the shift of a record in them, in deviations of the noise.
+    A probability `left_out` of large losses may be taken for infinite ones.
     """
     n, ratio = sum(group.size for group in groups), math.exp(epsilon)
     moved = [group for group in groups if group.shift]

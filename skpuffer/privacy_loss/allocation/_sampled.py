@@ -1,8 +1,6 @@
 """Monte Carlo of the privacy loss of a record that is in one of many bins.
 
-An estimate and its confidence bound, and neither is a promise. What makes one of them
-is to refuse the release when a fresh sample speaks against it: see
-:func:`abstention_delta`.
+Neither the estimate nor its bound is a promise; see :func:`abstention_delta`.
 """
 
 import math
@@ -52,7 +50,7 @@ class SampledDelta(NamedTuple):
     error : float
         Its standard error.
     upper : float
-        Not below the truth, with the confidence asked for.
+        Confidence bound: not below the truth, with the confidence asked for.
     largest : float
         Bound on one sample's value, of which the mean is the estimate.
     n_samples : int
@@ -63,8 +61,6 @@ class SampledDelta(NamedTuple):
     >>> from skpuffer.privacy_loss.allocation import sampled_delta
     >>> rng = np.random.default_rng(0)
     >>> found = sampled_delta(np.eye(10), 0.5, "remove", n_samples=10_000, rng=rng)
-    >>> found.n_samples
-    10000
     >>> found.estimate < found.upper < found.largest
     True
     """
@@ -77,22 +73,7 @@ class SampledDelta(NamedTuple):
 
 
 def check_gram(gram: Any) -> Floats:
-    """Return a Gram matrix as floats, exactly symmetric.
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_bins, n_bins)
-        In units of the noise's variance.
-
-    Returns
-    -------
-    ndarray of shape (n_bins, n_bins)
-
-    Raises
-    ------
-    ValueError
-        If it is not square, symmetric, finite and non-negative.
-    """
+    """Return a Gram matrix as floats, exactly symmetric, in the noise's variance."""
     values = check_finite(gram=gram)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
         raise value_error("allocation.gram_not_square", shape=values.shape)
@@ -118,8 +99,8 @@ def sampled_delta(
     Parameters
     ----------
     gram : array-like of shape (n_bins, n_bins)
-        Inner products of what a record adds in each of the bins, in units of the
-        noise's variance.
+        Inner products of what a record adds in each bin, in units of the noise's
+        variance.
     epsilon : float
         In nats.
     direction : {'remove', 'add', 'replace'}
@@ -137,17 +118,15 @@ def sampled_delta(
     Notes
     -----
     The loss depends on the noise only through its inner products with the means, which
-    are Gaussian with covariance `gram`: as many numbers as bins, however long the run.
-    One draw of them serves every bin the record may be in. Draws are moved to where
-    losses are large, by a tilt that is chosen before anything is drawn such that no
-    weighted value exceeds `largest`, see :func:`tilt_of`; so the bound for variables in
-    an interval (Hoeffding 1963, Theorem 1, in its form with the relative entropy) holds
-    for weighted values too.
+    are Gaussian with covariance `gram`. Draws are moved to where losses are large, by a
+    tilt chosen before anything is drawn such that no weighted value exceeds `largest`.
+    So the bound for variables in an interval (Hoeffding 1963, Theorem 1, in its form
+    with the relative entropy) holds for weighted values too.
 
     References
     ----------
     Choquette-Choo, Ganesh, Haque, Steinke and Thakurta (2025), Near exact privacy
-    amplification for matrix mechanisms, who sample whole histories.
+    amplification for matrix mechanisms.
     """
     gram = check_gram(gram)
     # the divergence falls with it, and exp(epsilon) is a float
@@ -176,7 +155,7 @@ def sampled_delta(
 
 
 def tilt_of(gram: Any, epsilon: float, direction: str) -> tuple[float, float]:
-    """Return a tilt of the draws, and the largest value that they may have under it.
+    """Return a tilt of the draws, and the largest value, at most one, under it.
 
     Under tilt c the direction "remove" draws from the mixture of bins with all means c
     times as long, whose density over that without the record is L_c. A value is then
@@ -184,17 +163,6 @@ def tilt_of(gram: Any, epsilon: float, direction: str) -> tuple[float, float]:
     ``exp(-c (c - 1) g / 2) L**c`` for the largest square g of a mean. "replace" draws
     the same. "add" draws from where the mean of all bins' means is taken off c times;
     by Jensen's inequality the log of L is at least the mean of the components' logs.
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_bins, n_bins)
-    direction : {'remove', 'add', 'replace'}
-
-    Returns
-    -------
-    tilt : float
-    largest : float
-        At most one.
     """
     gram = check_gram(gram)
     square, mean = float(np.diag(gram).max()), float(gram.mean())
@@ -342,23 +310,10 @@ def _kl(p: float, q: float) -> float:
 
 
 def kl_upper(mean: float, n_samples: int, confidence: float) -> float:
-    """Upper confidence bound for the mean of independent variables in [0, 1].
+    """Return an upper confidence bound for the mean of independent variables in [0, 1].
 
-    Parameters
-    ----------
-    mean : float
-        Mean of the sample.
-
-    Returns
-    -------
-    float
-        The largest d whose relative entropy from `mean`, times the number of samples,
-        is at most ``log(1 / (1 - confidence))``.
-
-    References
-    ----------
-    Hoeffding (1963), Theorem 1: a mean of variables in [0, 1] is no more likely to be
-    small than that of Bernoulli variables.
+    The largest d whose relative entropy from the sample's mean, times the number of
+    samples, is at most ``log(1 / (1 - confidence))``: Hoeffding (1963), Theorem 1.
     """
     aim = -math.log1p(-confidence) / n_samples
     if mean <= 0:
@@ -370,18 +325,18 @@ def kl_upper(mean: float, n_samples: int, confidence: float) -> float:
 
 
 def abstention_delta(threshold: float, n_samples: int, largest: float = 1.0) -> float:
-    """Delta of a release that is refused unless a fresh sample is for it.
+    """Return the delta of a release that is refused unless a fresh sample supports it.
 
     If the divergence at the epsilon promised is more than some d, the mean of the
-    sample is at most the threshold with a probability of at most
-    ``exp(-n_samples kl)``, kl the relative entropy of the threshold from d. So the
-    release promises ``d + exp(-n_samples kl) (1 - d)`` for any d; the least is taken.
+    sample is at most the threshold with a probability of at most ``exp(-n_samples
+    kl)``, kl the relative entropy of the threshold from d. So the release promises ``d
+    + exp(-n_samples kl) (1 - d)`` for any d; the least is taken.
 
     Parameters
     ----------
     threshold : float
-        The release is refused if the mean of the sample is more than this, in any
-        direction of the pair.
+        The release is refused if the mean of the sample is above this, in any
+        direction.
     n_samples : int
     largest : float, default=1.0
         Bound on one value of the sample.
@@ -393,8 +348,8 @@ def abstention_delta(threshold: float, n_samples: int, largest: float = 1.0) -> 
 
     Notes
     -----
-    The noise must be fixed, and the sample drawn, before anything is read of the data,
-    and once: to try again after a refusal would multiply the chance to err.
+    Fix the noise and draw the sample before reading the data, and only once: to try
+    again after a refusal would multiply the chance to err.
     """
     low = threshold / largest
     if not low < 1:
