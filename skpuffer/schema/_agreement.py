@@ -18,19 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters that say of a table what its code book does not.
-
-    Parameters
-    ----------
-    parameters : dict of {str: object}
-        `amounts`, `bounds`, `categories`, `classes` and `target_bounds`, as an
-        estimator has them; None says nothing.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, and the column where it is of one.
-    """
+    """Refuse parameters that say of a table what its code book does not."""
     checks = {
         "amounts": _check_amounts,
         "bounds": _check_bounds,
@@ -44,21 +32,7 @@ def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
 
 
 def check_same_book(schema: Schema, believed: Schema) -> None:
-    """Refuse a belief whose code book is that of another table.
-
-    Records are coded by the belief before an estimator reads them: what it may write,
-    the estimator must know.
-
-    Parameters
-    ----------
-    schema : Schema
-        Schema of the estimator, without the secret.
-
-    Raises
-    ------
-    ValueError
-        Naming the column.
-    """
+    """Refuse a belief whose code book is that of another table."""
     for name in (*schema.names, schema.target):
         if name is None or name not in believed:
             continue

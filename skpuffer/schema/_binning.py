@@ -32,10 +32,10 @@ LEVELS, ORDERED, AMOUNT = "levels", "ordered", "amount"
 class Binning:
     """Public map from the rows of a table to one cell a column.
 
-    Levels are cells as they are, and so are whole numbers of no more values than
-    `n_bins`; other numbers fall into equal cells of their bounds, amounts into equal
-    cells of the logarithm. A column with a level for missing values has it as its last
-    cell. Each row is read by itself, and whatever it holds has a cell.
+    Levels and few whole numbers (up to `n_bins`) are cells as they are. Other numbers
+    fall into equal cells of their bounds, amounts into equal cells of the logarithm. A
+    column with a level for missing values has it as its last cell. Whatever a row holds
+    has a cell.
 
     Parameters
     ----------
@@ -43,11 +43,10 @@ class Binning:
     n_bins : int, default=32
         Cells of a number for which the schema does not say how many.
     n_amount_bins : int, default=256
-        The same, of an amount.
+        Cells of an amount.
     n_halvings : int or None, default=None
         How often the cell at zero is halved towards it, for a number that is no amount
-        and has zero as a bound; zero is a cell of its own then. None leaves cells
-        equal.
+        and has zero as a bound. None leaves cells equal.
 
     Attributes
     ----------
@@ -151,12 +150,7 @@ class Binning:
         Returns
         -------
         codes : ndarray of shape (n, n_columns)
-            Unsigned, in Fortran order: whoever counts reads column by column.
-
-        Raises
-        ------
-        ValueError
-            If a column is not there.
+            Unsigned, in Fortran order.
         """
         arrays = column_arrays(X, self.names)
         largest = max(self.n_cells, default=1) - 1

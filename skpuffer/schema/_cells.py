@@ -1,8 +1,7 @@
 """How a cell is read: by what was written, whatever type its column has.
 
-Readers of files give a column one type by all of its cells, so one malformed cell
-makes texts of numbers. Each cell therefore has a key, which is the same for every way
-in which a reader may return what was written: 1, 1.0, "1" and "01" are one key.
+Each cell has a key, the same for all ways in which a reader of files may return what
+was written: 1, 1.0, "1" and "01" are one key.
 """
 
 from __future__ import annotations
@@ -73,20 +72,11 @@ _UNSTABLE = re.compile(r"(.*[ T])?(24:[0-9:.]+|[0-9]+:[0-9:]+\.[0-9]{7,})")
 
 
 def cell_key(value: Any) -> float | str | None:
-    """Return what a cell holds, whatever type it has.
+    """Return what a cell holds, whatever type it has; nothing raises.
 
-    Parameters
-    ----------
-    value : object
-        Any object; nothing raises.
-
-    Returns
-    -------
-    float, str or None
-        A number, a whole one from 2**53 on as the text of its digits; truth values are
-        1 and 0, as words too. A text without the space around it; dates are written in
-        one way, in UTC where they have a zone. None if it is missing, which all texts
-        are that some reader of files takes for missing.
+    A number, with truth values as 1 and 0 and whole numbers from 2**53 on as text; else
+    a text without the space around it, with dates written in one way. None if it is
+    missing.
     """
     try:
         return _key(value)
@@ -227,19 +217,7 @@ def is_missing(value: Any) -> bool:
 
 
 def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
-    """Refuse public levels that a reader of files does not keep apart.
-
-    Parameters
-    ----------
-    parameter : str, default='levels'
-        For messages.
-
-    Raises
-    ------
-    ValueError
-        If a reader takes one for missing, or two for the same, or finds the day of a
-        date by other rows.
-    """
+    """Refuse public levels that a reader of files does not keep apart."""
     known: dict[Any, Any] = {}
     for level in levels:
         key = _level_key(level)
@@ -271,24 +249,9 @@ def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
 
 
 def level_places(levels: Sequence[Any], values: Any) -> Indices:
-    """Return the place of each cell among public levels.
+    """Return the place of each cell among public levels, `MISSING` or `UNLISTED`.
 
-    Parameters
-    ----------
-    levels : sequence
-        None among them is no level.
-    values : array of shape (n,)
-        An array of NumPy or pandas.
-
-    Returns
-    -------
-    ndarray of int of shape (n,)
-        `MISSING` if a cell is missing, `UNLISTED` if it is none of the levels.
-
-    Raises
-    ------
-    ValueError
-        If the column is of floats to which two levels round. Its type is public.
+    A column of floats to which two levels round is refused: its type is public.
     """
     known = level_table(levels)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
@@ -365,17 +328,7 @@ def distinct_keys(values: Any) -> tuple[Indices, list[float | str | None]]:
 
 
 def cell_codes(values: Any) -> Indices:
-    """Number the cells of a column such that equal ones have one number.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-
-    Returns
-    -------
-    ndarray of int of shape (n,)
-        Negative where a cell is missing.
-    """
+    """Number the cells of a column, equal ones alike; missing ones are negative."""
     places, keys = distinct_keys(values)
     numbers: dict[Any, int] = {None: -1}
     codes = [numbers.setdefault(key, len(numbers)) for key in keys]
@@ -433,18 +386,7 @@ RANGES = {"date": (-62_135_596_800, 253_402_300_800), "time": (0, 86_400)}
 
 
 def cell_numbers(values: Any) -> Floats:
-    """Return the numbers that cells hold.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        An array of NumPy or pandas.
-
-    Returns
-    -------
-    ndarray of float of shape (n,)
-        NaN where there is none. A date is none.
-    """
+    """Return the numbers that cells hold, NaN where there is none."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         return _widened(values)
     places, keys = distinct_keys(values)
@@ -460,21 +402,7 @@ def _number(key: float | str | None) -> float:
 
 
 def cell_seconds(values: Any, reads: str) -> Floats:
-    """Return the seconds of the moments that cells hold.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        An array of NumPy or pandas.
-    reads : {'date', 'time'}
-        Whether they are moments, counted since the beginning of 1970, or times of the
-        day, counted since midnight.
-
-    Returns
-    -------
-    ndarray of float of shape (n,)
-        Whole seconds; NaN where there is no such moment.
-    """
+    """Return the whole seconds since 1970, or since midnight; NaN without a moment."""
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
     if kind in "biuf":
         return np.full(len(values), np.nan)
@@ -537,24 +465,7 @@ AT_ONCE = 2**17
 
 
 def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
-    """Return the columns of a table that a code book names.
-
-    Parameters
-    ----------
-    X : {data frame, array-like} of shape (n, n_columns)
-        Columns of a frame go by name, and there may be others; those of an array by
-        position, and there are as many as names.
-
-    Returns
-    -------
-    list of array of shape (n,)
-        Arrays of NumPy; of texts and categories in pandas, as pandas holds them.
-
-    Raises
-    ------
-    ValueError
-        If a column is not there.
-    """
+    """Return the columns of a table that a schema names, or by position."""
     X = object_rows(X)
     # an array of objects may hold anything: what it holds is read, and never refused
     if type(X) is not np.ndarray or X.dtype != object or X.ndim != 2:
@@ -607,20 +518,9 @@ def _array(X: Any, frame: Any, name: Hashable) -> Array:
 def numbers(
     column: Number, values: Array, exact: bool = False
 ) -> tuple[Floats, Booleans]:
-    """Read a numeric column.
+    """Read a numeric column within its bounds, and whether each value is missing.
 
-    Parameters
-    ----------
-    values : array of shape (n,)
-    exact : bool, default=False
-        Whether of dates and times the part of a unit is kept, to the second.
-
-    Returns
-    -------
-    numbers : ndarray of float of shape (n,)
-        Within the bounds, `filling` where a value is missing.
-    missing : ndarray of bool of shape (n,)
-        True where a value is missing, or no number.
+    If `exact`, dates and times keep the part of a unit, to the second.
     """
     found = plain_numbers(column, values, exact)
     missing = np.isnan(found)
@@ -630,19 +530,7 @@ def numbers(
 
 
 def plain_numbers(column: Number, values: Array, exact: bool = False) -> Floats:
-    """Read a numeric column, NaN for what is no number or means a missing value.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-    exact : bool, default=False
-        As of :func:`numbers`.
-
-    Returns
-    -------
-    ndarray of float of shape (n,)
-        Not clipped; of dates and times whole units, unless `exact`.
-    """
+    """Read a numeric column unclipped, NaN for what is missing or no number."""
     codes = object_cells(column.missing_codes)
     if column.reads != "number":
         unit = SECONDS[str(column.unit)]
@@ -662,17 +550,8 @@ def plain_numbers(column: Number, values: Array, exact: bool = False) -> Floats:
 def other_code(column: Category, counted: bool = False) -> int:
     """Return the code of what is missing or not listed.
 
-    Parameters
-    ----------
-    counted : bool, default=False
-        Whether records are counted by level. Then a record is at no level, -1, rather
-        than at the first, where the code book names neither a `fill` nor a level of
-        missing values.
-
-    Returns
-    -------
-    int
-        ``len(levels)`` if it has a level of its own, and the `filling` otherwise.
+    If records are `counted` by level and neither a `fill` nor a level of missing values
+    is given, it is -1 rather than the first level.
     """
     if column.has_gaps:
         return len(column.levels)
@@ -680,19 +559,7 @@ def other_code(column: Category, counted: bool = False) -> int:
 
 
 def level_codes(column: Category, values: Array, counted: bool = False) -> Indices:
-    """Read a categorical column.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-    counted : bool, default=False
-        Whether records are counted by level; see :func:`other_code`.
-
-    Returns
-    -------
-    ndarray of int of shape (n,)
-        Position in `levels`, or :func:`other_code`.
-    """
+    """Return positions in `levels`, or :func:`other_code`."""
     other = other_code(column, counted)
     if isinstance(values, pd.api.extensions.ExtensionArray):
         places = level_places(column.levels, values)

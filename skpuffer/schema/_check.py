@@ -68,12 +68,11 @@ FATES = ("missing", "clipped", "unlisted", "unreadable", "filled")
 
 @dataclass(frozen=True)
 class TableCheck:
-    """How a table is read by its code book, for the curator's eyes.
+    """Report how a table is read by its schema, for the curator's eyes.
 
     The counts are exact, and so as private as the table. They are not for release.
     Cells are 'missing', 'clipped' to the nearer bound, 'unlisted' levels, or
-    'unreadable', which no number can be read from. The 'filled' ones among them are
-    read as the `fill` of their column.
+    'unreadable'; the 'filled' ones are read as the `fill` of their column.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ class TableCheck:
         -------
         DataFrame
             With the columns 'column', 'kind', 'type', 'held', the numbers of cells and
-            'example', the position of a cell to look at (missing if there is none).
+            'example', the position of a cell to look at.
         """
         rows = [
             {
@@ -234,20 +233,10 @@ def column_types(X: Any) -> dict[Hashable, Any]:
 
 
 def holds(column: Column, kind: Any) -> bool:
-    """Whether a kind of the code book can hold a type of a table.
+    """Return whether a kind of the schema can hold a type of a table.
 
-    Parameters
-    ----------
-    column : Number or Category
-    kind : narwhals type
-
-    Returns
-    -------
-    bool
-        Texts, and categories of them, may hold anything: one cell that is no number
-        makes a reader of files return texts for its column, and a refusal would tell of
-        that record. Any other type is held by a number if it is one, and by a category
-        if one of its levels can be of that type.
+    Texts may hold anything, as one malformed cell makes texts of numbers. A number
+    holds numeric types, and a category types that one of its levels can be of.
     """
     if kind.is_nested():
         return False
@@ -274,18 +263,7 @@ def refuse_types(
     types: Mapping[Hashable, Any],
     held: Mapping[Hashable, Array] | None = None,
 ) -> None:
-    """Refuse a table whose columns are of types that the code book cannot hold.
-
-    Parameters
-    ----------
-    held : dict of {column: array}, default=None
-        Cells, if they are at hand: a column of gaps alone is of any type.
-
-    Raises
-    ------
-    ValueError
-        Before any cell is read. The types of columns are public by assumption.
-    """
+    """Refuse a table whose columns are of types that the code book cannot hold."""
     for name in schema.names:
         if name in types and not holds(schema[name], types[name]):
             if held is not None and missing_keys(held[name]).all():
@@ -303,20 +281,7 @@ _HEAD = 1000
 
 
 def refuse_unread(schema: Schema, frame: pd.DataFrame) -> None:
-    """Refuse a table with a column of a number in which no cell can be read as one.
-
-    Gaps alone are taken where there may be gaps.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As :meth:`Schema.frame` returns it.
-
-    Raises
-    ------
-    ValueError
-        Which columns those are is public by assumption.
-    """
+    """Refuse a table with a column of a number in which no cell can be read as one."""
     for name in schema.names:
         column, values = schema[name], frame[name].to_numpy()
         if not isinstance(column, Number) or not len(values):
@@ -330,13 +295,7 @@ def refuse_unread(schema: Schema, frame: pd.DataFrame) -> None:
 
 
 def refuse_no_cell(name: Hashable, column: Number, *, read: bool, cell: bool) -> None:
-    """Refuse a column of a number in which no cell is read as one.
-
-    Parameters
-    ----------
-    read, cell : bool
-        Whether any cell is read as a number, and whether any is not a gap.
-    """
+    """Refuse a column of a number in which no cell is read as one."""
     if not read and (cell or not column.has_gaps):
         kind = type(column).__name__
         raise value_error("schema.no_cell_held", name=name, kind=kind)

@@ -37,7 +37,7 @@ _KINDS = Statement("schema.entry_kinds")
 
 @dataclass(frozen=True)
 class Number:
-    """Numeric column of a code book.
+    """Describe a numeric column of a schema.
 
     Parameters
     ----------
@@ -46,35 +46,25 @@ class Number:
     integer : bool, default=False
         Whether values are whole numbers.
     amount : bool, default=False
-        Whether it is an amount with a heavy tail (money, say): its cells and its scale
-        are those of the logarithm, of ``x + 1``, or of ``x`` where `low` is positive.
+        Whether it is an amount with a heavy tail (money, say): cells and scale are
+        those of the logarithm, of ``x + 1``, or of ``x`` where `low` is positive.
     bins : int or tuple of float, default=None
-        Number of equal cells, or the edges of the cells. None leaves it to whoever bins
-        the column.
+        Number of equal cells, or their edges. None leaves it to the binning.
     missing : bool or tuple, default=True
-        Whether values may be missing, or the codes that mean a missing value besides
-        None and NaN. A missing value is no answer: statistics are of the values that
-        are there, and models know that one is missing. False declares that none is, and
-        then nothing is paid for it; one that is missing all the same is read as `fill`.
+        Whether values may be missing, or codes that mean a missing value besides None
+        and NaN. Statistics leave missing values out. False declares that none is, which
+        costs nothing; a missing one is then read as `fill`.
     missing_level : bool, default=None
-        Whether missing values are told from others. None is so if they may be missing
-        and no `fill` is given. True beside a `fill` marks them as well, so that
-        statistics leave them out; False reads them as `fill`, given or not.
+        Whether missing values are distinguished from others. None is so if they may be
+        missing and no `fill` is given. True beside a `fill` marks them as well.
     fill : float, default=None
-        Public number that a missing one is read as, also by statistics. None is none;
-        where a number is needed, it is the middle of the bounds, for an amount that of
-        their logarithms.
+        Public number that a missing one is read as. None is none; where one is needed,
+        it is the middle of the bounds (of their logarithms for an amount).
     unit : str, default=None
         Unit of the values, for people.
     centre, spread : float, default=None
-        Public mean and standard deviation where they are known, of an amount those of
-        its logarithm: encodings are centred there, and scaled to two deviations.
-
-    Raises
-    ------
-    ValueError
-        If the bounds are not finite numbers ``low < high``, or another field is not as
-        it must be.
+        Public mean and standard deviation, if known (of an amount's logarithm), by
+        which encodings are centred and scaled.
 
     Examples
     --------
@@ -173,18 +163,7 @@ class Number:
         return self.low, self.high
 
     def whole_edges(self, most: int) -> Floats | None:
-        """Return edges about each whole number, if there are few.
-
-        Parameters
-        ----------
-        most : int
-            How many there may be.
-
-        Returns
-        -------
-        ndarray or None
-            None too where the column says how it is cut.
-        """
+        """Return edges about each whole number if there are at most `most`, or None."""
         ends = self.whole_range
         if ends is None or ends[1] - ends[0] >= most:
             return None
@@ -230,29 +209,23 @@ def _log1p(column: Number, values: Floats) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class Date(Number):
-    """Column of dates, or of moments, of a code book.
+    """Describe a column of dates, or of moments, of a schema.
 
-    Values are whole days, hours, minutes or seconds. Earlier and later ones than the
-    bounds are read as the nearer bound. Cells may be of any type of dates, or texts
-    such as "2020-01-31" and "2020-01-31 17:05"; moments with a time zone are read in
-    UTC. Numbers are no dates, and missing.
+    Values are whole days, hours, minutes or seconds, clipped to the bounds. Cells may
+    be of any type of dates, or texts such as "2020-01-31 17:05"; moments with a time
+    zone are read in UTC. Numbers are no dates, and missing.
 
     Parameters
     ----------
     low, high : str, date, datetime or datetime64
         First and last public value. A day as `high` is meant to its last moment.
     unit : {'day', 'hour', 'minute', 'second'}, default='day'
-        The resolution: the rest of a moment is cut off. Means and deviations of
-        :class:`~skpuffer.summary.PrivateSummary` are of moments to the second.
+        The resolution: the rest of a moment is cut off, but for means and deviations of
+        :class:`~skpuffer.summary.PrivateSummary`.
     integer, amount : bool
         True and False: values are whole units, and no amounts.
     bins, missing, missing_level, fill, centre, spread : optional
         As for a :class:`Number`; numbers among them count units since 1970.
-
-    Raises
-    ------
-    ValueError
-        If a bound is no date, or not ``low < high``.
 
     Examples
     --------
@@ -302,47 +275,19 @@ class Date(Number):
         return float(seconds // self.seconds)
 
     def units(self, values: Any) -> Floats:
-        """Return dates as numbers of whole units, and numbers as they are.
-
-        Parameters
-        ----------
-        values : array-like of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            NaN for what is neither.
-        """
+        """Return dates as numbers of whole units, numbers as they are, else NaN."""
         cells = object_cells(values)
         seconds = cell_seconds(cells, self.reads) // self.seconds
         found: Floats = np.where(np.isnan(seconds), cell_numbers(cells), seconds)
         return found
 
     def present(self, values: Any) -> Any:
-        """Return numbers of units as dates.
-
-        Parameters
-        ----------
-        values : array-like of shape (n,)
-
-        Returns
-        -------
-        pandas.DatetimeIndex
-        """
+        """Return numbers of units as dates."""
         seconds = np.asarray(values, dtype=float) * self.seconds
         return pd.DatetimeIndex(as_moments(seconds))
 
     def lengths(self, values: Any) -> Any:
-        """Return numbers of units as lengths of time.
-
-        Parameters
-        ----------
-        values : array-like of shape (n,)
-
-        Returns
-        -------
-        pandas.TimedeltaIndex
-        """
+        """Return numbers of units as lengths of time."""
         seconds = np.asarray(values, dtype=float) * self.seconds
         return pd.TimedeltaIndex(as_moments(seconds, "m8[s]"))
 
@@ -354,7 +299,7 @@ class Date(Number):
 
 @dataclass(frozen=True, repr=False)
 class Time(Date):
-    """Column of times of the day of a code book; see :class:`Date`.
+    """Describe a column of times of the day of a schema; see :class:`Date`.
 
     Parameters
     ----------
@@ -382,16 +327,7 @@ class Time(Date):
     reads: ClassVar[str] = "time"
 
     def present(self, values: Any) -> Any:
-        """Return numbers of units as times since midnight.
-
-        Parameters
-        ----------
-        values : array-like of shape (n,)
-
-        Returns
-        -------
-        pandas.TimedeltaIndex
-        """
+        """Return numbers of units as times since midnight."""
         return self.lengths(values)
 
     def text(self, value: float) -> str:
@@ -401,56 +337,50 @@ class Time(Date):
 
 @dataclass(frozen=True)
 class Category:
-    """Categorical column of a code book.
+    """Describe a categorical column of a schema.
 
     Parameters
     ----------
     levels : tuple
-        Public levels, all that are possible; each once. See the notes on how cells are
-        compared with them.
+        Public levels, all that are possible; each once.
     ordered : bool, default=False
-        Whether their order says something, as that of school grades.
+        Whether their order has a meaning.
     missing : tuple, default=()
         Codes that mean a missing value, besides None and NaN.
     missing_level : bool, default=True
-        Whether missing values, and levels that are not listed, have a level of their
-        own. Statistics leave that level out of rates and counts, as SQL and pandas do.
-        False declares that no value is missing. One that is missing all the same is
-        read as `fill`, and :meth:`Schema.check` counts it as filled.
+        Whether missing and unlisted values have a level of their own, which statistics
+        leave out of rates and counts. False declares that no value is missing; one that
+        is is read as `fill`.
     fill : level, default=None
         Public level that stands for a missing one. None is the first level in models;
         :class:`~skpuffer.summary.PrivateSummary` then counts the record at no level.
     unit : str, default=None
-        Name of the things counted, for people.
+        Name of the things counted.
     shares : tuple of float, default=None
-        Public shares of the levels where they are known: encodings are centred by them.
+        Public shares of the levels, if known, by which encodings are centred.
 
     Raises
     ------
     ValueError
-        If no levels are listed, `fill` is none of them, or some reader of files takes a
-        level for missing or two levels for one.
+        If a level is missing, repeated or ambiguous, or `fill` is none of them.
 
     Notes
     -----
-    Readers of files give a column one type by all of its cells. So a cell is compared
-    with the levels by what was written, and never by the type of its column:
+    A cell is compared with the levels by what was written, never by its column's type:
 
-    - 1, 1.0, "1", "1.0" and "01" are one level, and so are numbers that are equal in
+    - 1, 1.0, "1", "1.0" and "01" are one level, as all numbers are that are equal in
       double precision.
     - True, "true" and "yes" are one level with 1; False, "false" and "no" with 0, in
       any case of the letters. DuckDB reads "T" and "F" so as well.
-    - Dates of any type and unit, and texts such as "2020-01-31", are one level for each
-      day; those with a time and a zone for each moment.
-    - Whole numbers are compared digit by digit where the column holds whole numbers or
-      texts. A column of floats to which two levels round is refused: some readers make
-      one of whole numbers beyond 2**53 with a gap. Read such a column as text.
+    - Dates of any type, and texts such as "2020-01-31", are one level for each day;
+      those with a time and a zone for each moment.
+    - Whole numbers are compared digit by digit. A column of floats to which two levels
+      round is refused: read such a column as text.
     - Other texts are compared without the space around them.
 
-    Three kinds of levels are therefore refused: texts that some reader takes for
-    missing ("NA", "null", "None", "nan", ""), two levels that some reader takes for one
-    ("1" and "01", "yes" and 1), and dates whose day some readers find by other rows
-    ("01/02/2020"). Rename such levels in the table and in the schema.
+    Levels that some reader of files takes for missing ("NA", "null", "None", "nan",
+    ""), for another level ("1" and "01", "yes" and 1), or for a date by other rows
+    ("01/02/2020") are refused: rename them.
 
     Examples
     --------
@@ -526,20 +456,10 @@ Column: TypeAlias = Number | Category
 
 
 def as_column(name: Any, given: Any) -> Column:
-    """Return an entry of a code book from what a user may write.
+    """Return an entry of a schema from what a user may write.
 
-    Parameters
-    ----------
-    name : str or int
-        Name of the column, for messages.
-    given : Number, Category, pair of numbers, list of levels, or dict
-        A tuple of two different numbers is a pair of bounds, any other list one of
-        levels; a dict holds the fields of either, and bounds also as ``'bounds'``.
-
-    Raises
-    ------
-    ValueError
-        Naming the column.
+    A tuple of two different numbers is a pair of bounds, any other list one of levels;
+    a dict holds the fields of either, and bounds also as ``'bounds'``.
     """
     try:
         return _read(given)

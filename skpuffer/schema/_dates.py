@@ -39,9 +39,8 @@ class DatePart:
     """Part of a column of dates, or of times of the day, as a column of levels.
 
     Years, quarters, months and days are all those between the bounds, in order; months
-    of the year, weekdays and hours come again. A date outside the bounds is in the
-    nearest level. A missing date has the level None, or that of the `fill`. It has none
-    where the column declares that nothing is missing.
+    of the year, weekdays and hours come again. A date outside is in the nearest level,
+    a missing one at None or the `fill`, or at none.
 
     Parameters
     ----------
@@ -107,19 +106,7 @@ class DatePart:
         return starts.astype("M8[s]").astype(float) / self.entry.seconds
 
     def codes(self, values: Any, missing: Any) -> Any:
-        """Return the position of each value's level.
-
-        Parameters
-        ----------
-        values : ndarray or narwhals.Expr
-            Whole units within the bounds, one of them where a value is missing.
-        missing : ndarray of bool or narwhals.Expr
-
-        Returns
-        -------
-        ndarray or narwhals.Expr
-            Negative where a value is at no level.
-        """
+        """Return the position of each value's level; negative where it has none."""
         found = self._codes(values)
         if self.entry.fill is not None and not self.entry.has_gaps:
             return found
@@ -156,13 +143,7 @@ def _cyclic(values: Any, length: float) -> Any:
 
 
 def _reached(values: Any, starts: list[float], places: list[float]) -> Any:
-    """Place of each value among increasing starts: by halves, as engines ask.
-
-    Parameters
-    ----------
-    places : list of float
-        One more than there are starts: for what is below all comes first.
-    """
+    """Place of each value among increasing starts: by halves, as engines ask."""
     if not isinstance(values, nw.Expr):
         return np.asarray(places)[np.searchsorted(starts, values, side="right")]
     if not starts:
@@ -175,23 +156,10 @@ def _reached(values: Any, starts: list[float], places: list[float]) -> Any:
 
 
 def date_part(schema: Schema, label: Any) -> DatePart | None:
-    """Return the part of a column of dates that a label names, if it does.
+    """Return the part of a column of dates that a label names, or None.
 
-    Parameters
-    ----------
-    label : object
-        ``'month'``, where one column alone has months, or ``'day.month'`` for the
-        months of the column 'day'. A column of that very name goes first.
-
-    Returns
-    -------
-    DatePart or None
-        None if it names no part, or the code book has no dates.
-
-    Raises
-    ------
-    ValueError
-        If it is not clear of which column, or that one has no such part.
+    ``'month'``, where one column alone has months, or ``'day.month'``. A column of that
+    very name goes first.
     """
     if not isinstance(label, str) or label in schema:
         return None

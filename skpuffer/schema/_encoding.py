@@ -32,33 +32,29 @@ _DEVIATIONS = 2.0
 class Encoding:
     """Public map from the rows of a table to vectors of numbers.
 
-    A category becomes one column a level, of zeros and a one; a number stays one
-    column. A missing value is the `fill` of its column, or a column of its own beside a
-    number that is zero. Each row is read by itself, and none is refused.
+    A category becomes one column of zeros and ones a level; a number stays one column.
+    A missing value is the `fill` of its column, or marked in a column of its own. No
+    row is refused.
 
     Parameters
     ----------
     schema : Schema
     scale : {'unit_ball', 'box', 'raw'}, default='unit_ball'
-        'raw' leaves numbers in their units. 'box' maps their bounds, for amounts those
-        of the logarithm, to [-1, 1]. 'unit_ball' centres and scales by what is known of
-        a column: a number with a `centre` and a `spread` by these, two deviations to
-        one and no further, any other by its bounds; levels less their `shares`. Rows
-        are then divided by the length of a usual one, and those that are longer than
-        one are cut to it.
+        'raw' leaves numbers in their units. 'box' maps their bounds (of the logarithm
+        for amounts) to [-1, 1]. 'unit_ball' scales a number with a `centre` and a
+        `spread` by these, any other by its bounds, and centres levels by their
+        `shares`; rows are divided by the length of a usual one, and cut to length one.
 
     Attributes
     ----------
     names : ndarray of str of shape (n_outputs,)
-        ``sex_F`` for the level F of the column sex; the second of two that would be the
-        same has a number behind it.
+        Such as ``sex_F`` for the level F of the column sex.
     low, high : ndarray of shape (n_outputs,)
         Bounds of the result.
     norm : float
         Largest l2 norm of a row; infinity if raw.
     marks : dict of {int: int}
-        For the position of each number that may be missing, that of the column that is
-        one where it is.
+        For each number that may be missing, the position of its mark.
 
     Examples
     --------

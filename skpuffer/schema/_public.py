@@ -48,20 +48,7 @@ def public_column(
     max_levels: int,
     missing: tuple[Any, ...],
 ) -> Column:
-    """Return the entry of one column of a public table.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    missing : tuple
-        Codes of missing values.
-
-    Raises
-    ------
-    ValueError
-        If there is no value, an infinite one, or too many levels.
-    """
+    """Return the entry of one column of a public table."""
     check_count(max_levels=max_levels)
     held = values
     if isinstance(values.dtype, pd.CategoricalDtype):

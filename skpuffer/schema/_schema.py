@@ -43,27 +43,24 @@ class _UnknownColumnError(KeyError):
 
 
 class Schema:
-    """Public code book of a table: bounds, levels, missing values, units, the target.
+    """Describe a table by public facts: bounds, levels, gaps, units, the target.
 
-    Its contents must be known without the private rows, as from a questionnaire, a
-    standard or an earlier public release. Estimators with the parameter `schema` read
-    raw tables by it, with texts and gaps, in `fit` and `predict` alike. Values outside
-    of it in the data are read as the nearest public value, or as missing.
+    Its contents must be known without the private rows. Estimators with the parameter
+    `schema` read raw tables by it, in `fit` and `predict` alike. Values outside of it
+    are read as the nearest public value, or as missing.
 
     Parameters
     ----------
     columns : dict of {column: entry}
         An entry is a pair ``(low, high)``, a list of levels, a :class:`Number`, a
-        :class:`Category`, or a dict of the fields of either (``{'bounds': [0, 9]}``).
-        Columns of a data frame go by name, those of an array in this order.
+        :class:`Category`, or a dict of their fields. Columns of a data frame go by
+        name, those of an array in this order.
     target : str or int, default=None
-        Which of the columns is the target. It is no feature.
+        Which of the columns is the target.
     size : {'public', 'private'} or int, default=None
-        How much estimators may know of the number of records. None is 'public': they
-        read it off the table, and certificates say so. With 'private' it leaves with
-        noise alone, where an estimator needs it. A number is declared in its place, and
-        the true one is not read. Estimators that cannot do without the exact number
-        refuse the latter two.
+        Number of records: 'public' (None) reads it off the table; 'private' releases it
+        with noise where needed; an integer is declared and used instead. Estimators
+        that need the exact number refuse the latter two.
 
     Attributes
     ----------
@@ -75,11 +72,6 @@ class Schema:
     target_bounds : (float, float) or None
         Bounds of the target, if it is a number.
     size : {'public', 'private'}, int or None
-
-    Raises
-    ------
-    ValueError
-        If there is no column, or an entry is not as it must be; the message names it.
 
     Examples
     --------
@@ -169,21 +161,7 @@ class Schema:
     # -- parts of it --------------------------------------------------------------
 
     def select(self, names: Iterable[Hashable]) -> Self:
-        """Return the schema of some features, and of the target.
-
-        Parameters
-        ----------
-        names : iterable
-
-        Returns
-        -------
-        Schema
-
-        Raises
-        ------
-        ValueError
-            If one is no feature of it.
-        """
+        """Return the schema of the features `names`, and of the target."""
         names = list(names)
         unknown = [name for name in names if name not in self._names]
         if self._target is not None and self._target in unknown:
@@ -212,17 +190,11 @@ class Schema:
     def check_units(self, units: Mapping[Hashable, str]) -> None:
         """Refuse units that are not those of the columns.
 
-        A number in another unit is read without a word, as it is no error of the data:
-        whoever writes bounds, or reads a table, in years says so here.
+        An estimator cannot see that a number is in another unit: say so here.
 
         Parameters
         ----------
         units : dict of {column: str}
-
-        Raises
-        ------
-        ValueError
-            If the schema does not have a column, or has another unit of it, or none.
         """
         for name, unit in units.items():
             if name not in self:
@@ -257,8 +229,7 @@ class Schema:
     def check(self, X: Table, y: ArrayLike | None = None) -> TableCheck:
         """Count how the cells of a table are read, before a budget is spent.
 
-        The counts are exact and as private as the table: look at them, and do not
-        release them.
+        The counts are exact and as private as the table: do not release them.
 
         Parameters
         ----------
@@ -269,7 +240,7 @@ class Schema:
         Returns
         -------
         TableCheck
-            Per column, how many cells are missing, clipped, unlisted or unreadable,
+            How many cells of each column are missing, clipped, unlisted or unreadable,
             and the position of one to look at. Nothing raises for what a cell holds.
 
         Examples
@@ -283,22 +254,7 @@ class Schema:
         return check_table(self, X, y)
 
     def frame(self, X: Table) -> pd.DataFrame:
-        """Return the features of a table by their names, and nothing else of it.
-
-        Parameters
-        ----------
-        X : {data frame, array-like} of shape (n, n_columns)
-            A frame may have other columns too.
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        ValueError
-            If a column is not there, or of a type that its entry cannot hold.
-        """
+        """Return the features of a table by their names, and nothing else of it."""
         arrays = column_arrays(X, self._names)
         refuse_types(self, column_types(X), dict(zip(self._names, arrays, strict=True)))
         # columns as they are, as a copy would take as much memory as the table; what is
@@ -314,30 +270,12 @@ class Schema:
         return pd.DataFrame(held, copy=False)
 
     def class_codes(self, y: ArrayLike) -> Indices:
-        """Return the position of each label in `classes`, -1 for what is none.
-
-        Parameters
-        ----------
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        ndarray of int of shape (n,)
-        """
+        """Return the position of each label in `classes`, -1 for what is none."""
         column = self._target_column(Category)
         return np.maximum(level_places(column.levels, np.asarray(y)), -1)
 
     def target_numbers(self, y: ArrayLike) -> Floats:
-        """Return a numeric target within its bounds, NaN for what is no number.
-
-        Parameters
-        ----------
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Return a numeric target within its bounds, NaN for what is no number."""
         values, missing = numbers(self._target_column(Number), np.asarray(y))
         return np.where(missing, np.nan, values)
 
@@ -356,9 +294,9 @@ class Schema:
     ) -> Any:
         r"""Read a table from a CSV file as the schema says.
 
-        Other readers give a column one type by all of its cells. Here every column is
-        read as text first, so no cell changes how another one is read. Columns that
-        are numbers in the schema become numbers, missing where a cell is none.
+        Every column is read as text first, so no cell changes how another one is read.
+        Columns that are numbers in the schema become numbers, missing where a cell is
+        none.
 
         Parameters
         ----------
@@ -372,10 +310,6 @@ class Schema:
         -------
         data frame
             All columns of the file; what the schema does not name is text.
-
-        See Also
-        --------
-        Schema.scan_csv : The same for a file that does not fit into memory.
 
         Examples
         --------
@@ -393,8 +327,7 @@ class Schema:
     def scan_csv(self, source: str | PathLike[str], **options: Any) -> Any:
         r"""Return a CSV file as a lazy frame of Polars, whose columns are texts.
 
-        Estimators that sum lazy frames read the texts by their `schema` where the table
-        lies, so no cell changes how another one is read.
+        Estimators that sum lazy frames read the texts by their `schema`, cell by cell.
 
         Parameters
         ----------
@@ -422,8 +355,8 @@ class Schema:
     def read_parquet(self, source: str | PathLike[str], **options: Any) -> pd.DataFrame:
         """Read a table from a Parquet file as the schema says.
 
-        The file has a type for each column. Columns that are numbers in the schema
-        become numbers, missing where a cell is none.
+        Columns that are numbers in the schema become numbers, missing where a cell is
+        none.
 
         Parameters
         ----------
@@ -460,27 +393,7 @@ class Schema:
         categories: Mapping[Hashable, Sequence[Any]] | None = None,
         amounts: Sequence[Hashable] = (),
     ) -> Self:
-        """Return the schema that an estimator's own parameters amount to.
-
-        Parameters
-        ----------
-        names : sequence
-            Names or positions of the columns that are read.
-        bounds : pair (low, high), or dict of {column: (low, high)}, default=None
-            Numbers, or arrays with one for each column that is no category.
-        categories : dict of {column: levels}, default=None
-        amounts : sequence, default=()
-            Columns that are amounts; see :class:`Number`.
-
-        Returns
-        -------
-        Schema
-
-        Raises
-        ------
-        ValueError
-            If a column has neither bounds nor levels, or a parameter names another.
-        """
+        """Return the schema of the columns `names` by an estimator's own parameters."""
         return cls(entries(list(names), bounds, categories, amounts))
 
     @classmethod
@@ -495,7 +408,7 @@ class Schema:
     ) -> Self:
         """Return the schema of a *public* table: its ranges, levels, moments and gaps.
 
-        Never of the private one: a range or a rare level read off it is a leak.
+        Never use the private table: a range or a rare level read off it is a leak.
 
         Parameters
         ----------
@@ -503,10 +416,9 @@ class Schema:
             Public rows.
         target : str, default=None
         max_levels : int, default=20
-            A number of no more than two values is a category, and so is text; text of
-            more levels than this is refused, as each is a column or a cell.
+            Text of more levels is refused. A number of up to two values is a category.
         amounts : sequence of str, default=()
-            Columns that are amounts; see :class:`Number`.
+            Columns that are amounts.
         missing : sequence, default=()
             Codes that mean a missing value, in any column.
 
@@ -532,7 +444,7 @@ class Schema:
         Parameters
         ----------
         n : int
-            How many.
+            Number of rows.
         random_state : int, RandomState instance, Generator or None, default=None
             None draws from the operating system's entropy.
 
@@ -554,10 +466,10 @@ class Schema:
 
     @classmethod
     def draft(cls, X: Table, *, target: Hashable | None = None) -> str:
-        """Return a code book to fill in, from names and types of columns alone.
+        """Return code of a schema to fill in, from names and types of columns alone.
 
-        No cell is read, so the draft tells nothing of the rows. Complete it from a
-        questionnaire, a standard or an earlier public release.
+        No cell is read. Complete the draft from a questionnaire, a standard or an
+        earlier public release.
 
         Parameters
         ----------
@@ -568,11 +480,6 @@ class Schema:
         -------
         str
             Python code of a :class:`Schema` with ``...`` for what must be known.
-
-        Raises
-        ------
-        TypeError
-            If `X` is no data frame.
 
         Examples
         --------
@@ -611,8 +518,8 @@ class Schema:
     def from_json(cls, source: str | PathLike[str]) -> Self:
         """Return a schema from a JSON text or file.
 
-        Bounds are written as ``{"bounds": [17, 90]}``, since a list is one of levels; a
-        list of two numbers, which may be either, is refused.
+        Bounds are written as ``{"bounds": [17, 90]}``; a list of two numbers is
+        refused.
 
         Parameters
         ----------
