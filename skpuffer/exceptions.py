@@ -108,28 +108,18 @@ class Statement:
     code : str
         Names what is stated, as ``topic.what_is_stated``.
     **parameters : object
-        What the words show. Numbers, texts and collections of them are copied; of
-        anything else the text alone is kept.
-
-    Attributes
-    ----------
-    code : str
-        As given.
-    parameters : dict of str to object
-        As given; a copy at each reading, since a statement never changes.
+        Values that the words show. Numbers, texts and collections of them are copied;
+        of anything else the text alone is kept.
 
     Examples
     --------
-    >>> from skpuffer.accountants import PrivacyLoss
     >>> from skpuffer.summary import PrivateMean
     >>> try:
-    ...     PrivateMean(accountant=PrivacyLoss(-1.0), bounds=(0, 1)).fit([[0.5]])
+    ...     PrivateMean(bounds=(1, 0)).fit([[0.5]])
     ... except ValueError as error:
     ...     statement = error.args[0]
-    >>> statement.code, statement.parameters["name"], statement.parameters["raw"]
-    ('parameter.not_positive', 'epsilon', -1.0)
-    >>> print(statement)
-    The parameter 'epsilon' must be in the range (0, inf). Got -1.0.
+    >>> type(statement).__name__, "." in statement.code
+    ('Statement', True)
     """
 
     __slots__ = ("_parameters", "code")
@@ -215,8 +205,6 @@ class ScenarioError(ValueError):
 
     Examples
     --------
-    The column that is secret is not in the public table:
-
     >>> import pandas as pd
     >>> from skpuffer.exceptions import ScenarioError
     >>> from skpuffer.scenarios import AttributeScenario
@@ -235,8 +223,6 @@ class UnsupportedError(ValueError):
 
     Examples
     --------
-    A mean that comes with no bounds moves by any amount with one record:
-
     >>> from skpuffer.accountants import GroupPrivacy
     >>> from skpuffer.exceptions import UnsupportedError
     >>> from skpuffer.releases import QueryRelease
@@ -247,8 +233,7 @@ class UnsupportedError(ValueError):
     ... except UnsupportedError as error:
     ...     print(error)
     GroupPrivacy needs Adjacency, but RecordScenario offers nothing for the release
-    'query'; give what bounds one record's influence (an estimator's bounds,
-    data_norm or sensitivity), or use a scenario that offers more.
+    'query'; ...
     """
 
 
@@ -257,8 +242,6 @@ class InfiniteDistanceError(UnsupportedError):
 
     Examples
     --------
-    Two normal distributions of different variance are coupled within no distance:
-
     >>> from skpuffer.accountants import GeneralWasserstein
     >>> from skpuffer.distributions import Gaussian
     >>> from skpuffer.exceptions import InfiniteDistanceError
@@ -271,8 +254,7 @@ class InfiniteDistanceError(UnsupportedError):
     ... except InfiniteDistanceError as error:
     ...     print(error)
     W_inf between the output's distributions in the release 'query' given 0 and 1 is
-    infinite (Gaussians of unequal covariance, or an unbounded distribution against
-    a bounded one), so GeneralWasserstein has no finite noise for them. ...
+    infinite ...
     """
 
 
@@ -281,27 +263,14 @@ class CompositionError(ValueError):
 
     Examples
     --------
-    A distance of two distributions of one output says nothing of two outputs:
-
-    >>> from skpuffer.accountants import GeneralWasserstein
-    >>> from skpuffer.distributions import PointMass
     >>> from skpuffer.exceptions import CompositionError
-    >>> from skpuffer.privacy import compose
-    >>> from skpuffer.releases import QueryRelease
-    >>> from skpuffer.scenarios import LawsScenario
-    >>> scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
-    >>> count = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=10, dim=1)
-    >>> once = GeneralWasserstein().calibrate(count, scenario).certificate
+    >>> from skpuffer.privacy import Certificate, compose
+    >>> once = Certificate(notion="renyi_pufferfish", epsilon=1.0, alpha=2.0)
     >>> try:
     ...     compose([once, once])
     ... except CompositionError as error:
     ...     print(error)
-    Certificate(notion='renyi_pufferfish', epsilon=1, alpha=2) is not composable: it
-    bounds each output distribution on its own (a Wasserstein distance), or rests on
-    an event or on a coupling of a table or of columns without names, and two such
-    releases can reveal together what neither reveals alone. Release both as one
-    stacked query, or account for both with GroupPrivacy, under a scenario that
-    names their table (its parameter 'table').
+    Certificate(notion='renyi_pufferfish', epsilon=1, alpha=2) is not composable: ...
     """
 
 
@@ -321,8 +290,7 @@ class UncertifiedError(ValueError):
     ... except UncertifiedError as error:
     ...     print(error)
     This certificate is an estimate and gives no guarantee, so not an (epsilon,
-    delta) promise either. Declare what is known of the prior (prior_as='law',
-    'support' or 'confidence'; confidence= for simulations).
+    delta) promise either. ...
     """
 
 
@@ -333,15 +301,13 @@ class QueryBudgetError(ValueError):
     --------
     >>> from skpuffer.ensemble import PATEAggregator
     >>> from skpuffer.exceptions import QueryBudgetError
-    >>> votes = [[48, 2], [1, 49]]
     >>> aggregator = PATEAggregator(n_teachers=50, n_classes=2, n_queries=1)
     >>> try:
-    ...     aggregator.aggregate(votes)
+    ...     aggregator.aggregate([[48, 2], [1, 49]])
     ... except QueryBudgetError as error:
     ...     print(error)
     2 queries were put to the release 'votes', of whose n_queries=1 there are 1
-    left. Ask less; or set a larger 'n_queries' beforehand, which takes more noise
-    in each answer.
+    left. ...
     """
 
 
@@ -363,9 +329,8 @@ class LedgerError(ValueError):
 class LedgerRefusal(BaseException):
     """A ledger refuses a release: nothing was drawn, and nothing is fitted.
 
-    As an interrupt it is no ``Exception``, so that what catches every one of these does
-    not go on without the release: scikit-learn's searches and cross-validations, which
-    make a score of an error by default (``error_score``), stop.
+    It is no ``Exception``, so that scikit-learn's searches stop instead of going on
+    without the release (``error_score``).
 
     Examples
     --------
@@ -374,14 +339,11 @@ class LedgerRefusal(BaseException):
     >>> from skpuffer.ledger import PrivacyLedger
     >>> from skpuffer.summary import PrivateMean
     >>> ledger = PrivacyLedger(":memory:", {"approximate_dp": (0.5, 1e-5)})
-    >>> mean = PrivateMean(bounds=(0, 1))  # of an epsilon of one
     >>> try:
-    ...     mean.set_callbacks(ledger).fit(np.eye(4))
+    ...     PrivateMean(bounds=(0, 1)).set_callbacks(ledger).fit(np.eye(4))
     ... except LedgerRefusal as refusal:
     ...     print(type(refusal).__name__)
     BudgetExceededError
-    >>> hasattr(mean, "mean_"), issubclass(LedgerRefusal, Exception)
-    (False, False)
     """
 
 
@@ -394,17 +356,13 @@ class BudgetExceededError(LedgerRefusal):
     >>> from skpuffer.exceptions import BudgetExceededError
     >>> from skpuffer.ledger import PrivacyLedger
     >>> from skpuffer.summary import PrivateMean
-    >>> mean = PrivateMean(bounds=(0, 1))  # epsilon of one at delta=1e-5
-    >>> with PrivacyLedger(":memory:", {"approximate_dp": (1.2, 1e-5)}) as ledger:
-    ...     mean = mean.fit(np.eye(4))
-    ...     try:
-    ...         mean.fit(np.eye(4))
-    ...     except BudgetExceededError as error:
-    ...         print(error)
+    >>> ledger = PrivacyLedger(":memory:", {"approximate_dp": (0.5, 1e-5)})
+    >>> try:
+    ...     PrivateMean(bounds=(0, 1)).set_callbacks(ledger).fit(np.eye(4))
+    ... except BudgetExceededError as error:
+    ...     print(error)
     The ledger refuses this release (Certificate(notion='approximate_dp', epsilon=1,
-    delta=1e-05)): with it the total of 2 releases would be 2, and the ceiling is
-    (ε, δ)-differential privacy: ε ≤ 1.2, δ = 1e-05; 1 is spent. Release less, ask
-    for a smaller budget, or raise the ceiling by set_limits().
+    delta=1e-05)): with it the total of 1 release would be 1, and the ceiling is ...
     """
 
 
@@ -432,8 +390,6 @@ class PrivacyWarning(UserWarning):
 
     Examples
     --------
-    With this filter nothing is fitted without a promise that holds:
-
     >>> import warnings
     >>> import numpy as np
     >>> from skpuffer.exceptions import PrivacyWarning
@@ -462,8 +418,6 @@ class PrivacyLeakWarning(PrivacyWarning):
     ...     mean = PrivateMean(bounds="empirical").fit(np.eye(4))
     >>> any(issubclass(w.category, PrivacyLeakWarning) for w in caught)
     True
-    >>> mean.certificate_.certified
-    False
     """
 
 
@@ -480,14 +434,11 @@ class EmpiricalPriorWarning(PrivacyLeakWarning):
     >>> from skpuffer.summary import PrivateMean
     >>> table = pd.DataFrame({"sex": [0, 0, 1, 1], "height": [160, 170, 168, 182]})
     >>> itself = AttributeScenario("sex", level="record", prior="empirical")
-    >>> mean = PrivateMean(itself, GeneralWasserstein(), bounds=(150, 200))
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     mean = mean.fit(table)
+    ...     _ = PrivateMean(itself, GeneralWasserstein(), bounds=(150, 200)).fit(table)
     >>> any(w.category is EmpiricalPriorWarning for w in caught)
     True
-    >>> mean.certificate_.certified
-    False
     """
 
 
@@ -513,21 +464,16 @@ class EstimatedGuaranteeWarning(PrivacyWarning):
     ...     mean = mean.fit(np.full((10, 1), 0.5))
     >>> any(w.category is EstimatedGuaranteeWarning for w in caught)
     True
-    >>> mean.certificate_.notion
-    <Notion 'estimated'>
     """
 
 
 class NoGainWarning(PrivacyWarning):
     """The scenario takes no less noise than differential privacy, which promises more.
 
-    Differential privacy of as many replaced records as the secret may change: of one
-    only where records are independent.
+    Compared with as many replaced records as the secret may change.
 
     Examples
     --------
-    By public rows the two groups are as far apart as any two records may be:
-
     >>> import warnings
     >>> import pandas as pd
     >>> from skpuffer.exceptions import NoGainWarning
@@ -542,8 +488,6 @@ class NoGainWarning(PrivacyWarning):
     ...     mean = PrivateMean(scenario, bounds=(0, 1)).fit(public[["x"]])
     >>> any(w.category is NoGainWarning for w in caught)
     True
-    >>> mean.certificate_.gain
-    1.0
     """
 
 
@@ -569,15 +513,13 @@ class ScaleWarning(UserWarning):
 
     Examples
     --------
-    The code book says how long rows are at most, and `data_norm` says otherwise:
-
     >>> import warnings
     >>> import pandas as pd
     >>> from skpuffer.exceptions import ScaleWarning
     >>> from skpuffer.linear_model import PrivateRidge
     >>> from skpuffer.schema import Schema
-    >>> table = pd.DataFrame({"age": [25.0, 60.0], "income": [2e4, 5e4]})
-    >>> schema = Schema({"age": (0, 90), "income": (0, 1e5)})
+    >>> table = pd.DataFrame({"age": [25.0, 60.0]})
+    >>> schema = Schema({"age": (0, 90)})
     >>> model = PrivateRidge(schema=schema, data_norm=1e5, target_bounds=(0, 1))
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
@@ -590,8 +532,8 @@ class ScaleWarning(UserWarning):
 class VersionWarning(UserWarning):
     """A pickle was written by another version of skpuffer than reads it.
 
-    The meaning of its attributes may have changed. Fit again, or load it by the version
-    that is named.
+    The meaning of its attributes may have changed. Fit again, or load it by the named
+    version.
 
     Examples
     --------
@@ -616,8 +558,7 @@ class WeakPromiseWarning(PrivacyWarning):
     """The promise asked for is worth little, or the classes declared look like numbers.
 
     A delta of one over the number of records or more allows for publishing somebody's
-    record; an epsilon above ten is hardly a promise by itself. A classifier with very
-    many whole numbers as classes may have been told of a target that is a number.
+    record; an epsilon above ten is hardly a promise by itself.
 
     Examples
     --------
@@ -630,9 +571,8 @@ class WeakPromiseWarning(PrivacyWarning):
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     mean = mean.fit(np.eye(20))
-    >>> weak = [str(w.message) for w in caught if w.category is WeakPromiseWarning]
-    >>> len(weak), "delta=0.1" in weak[0]
-    (1, True)
+    >>> any(w.category is WeakPromiseWarning for w in caught)
+    True
     """
 
 

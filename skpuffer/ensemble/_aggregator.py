@@ -47,10 +47,10 @@ class PATEAggregator(
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # as above
 ):
-    """Answers votes with noise until its budget is used up.
+    """Answer votes with noise until a budget is used up.
 
     For teachers that voted elsewhere. The noise is set once, for all `n_queries`, from
-    the parameters alone; :meth:`aggregate` then takes votes in any number of portions,
+    the parameters alone. :meth:`aggregate` then takes votes in any number of portions,
     which may depend on earlier answers.
 
     Parameters
@@ -67,19 +67,18 @@ class PATEAggregator(
     n_classes : int, default=10
         Number of classes.
     n_queries : int, default=100
-        Number of questions that may be put in all.
+        Total number of queries.
     n_records : int, default=None
-        Number of private records behind the votes. None is one for each teacher: what
-        is secret is then all that a voter knows.
+        Number of private records behind the votes. None is one for each teacher.
     relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
-        Fate of the vote of a teacher whose data changes; see
+        Effect of a record on the vote of its teacher; see
         :class:`~skpuffer.releases.VoteRelease`.
     threshold : float, default=None
-        Number of votes that the leading class must have, by a noisy test that is
-        charged on every query, for the query to be answered. None answers all.
+        Least number of votes of the leading class for an answer, by a noisy test that
+        is charged on every query. None answers all.
     max_answers : int, default=None
-        How many queries may be answered; fewer take less noise. Only with a
-        `threshold`. None is `n_queries`.
+        Most queries that are answered; fewer take less noise. Only with a `threshold`.
+        None is `n_queries`.
     threshold_noise_ratio : float, default=5.0
         Scale of the test's noise in units of the scale of the counts' noise.
     random_state : int, RandomState instance, Generator or None, default=None
@@ -102,16 +101,13 @@ class PATEAggregator(
 
     Notes
     -----
-    The noisy counts as a whole cost what the leading class alone costs, so they are
-    there too: :meth:`histograms`. Copies share one budget; in another process,
-    unpickled or forked, they refuse until they are calibrated anew. No accounting here
-    looks at the votes: noise that were smaller where teachers agree would itself give
-    them away.
+    The noisy counts cost what the leading class alone costs: see :meth:`histograms`.
+    Copies share one budget. In another process, unpickled or forked, they refuse until
+    they are calibrated anew. The noise never depends on the votes.
 
     References
     ----------
-    Papernot et al. (2017), Semi-supervised knowledge transfer for deep learning from
-    private training data; Papernot et al. (2018), Scalable private learning with PATE.
+    Papernot et al. (2018), Scalable private learning with PATE.
 
     Examples
     --------
@@ -127,8 +123,6 @@ class PATEAggregator(
     array([0, 2])
     >>> aggregator.n_queries_left_
     8
-    >>> round(aggregator.noise_.scale, 2)
-    8.92
     """
 
     def __init__(
@@ -163,8 +157,8 @@ class PATEAggregator(
     def calibrate(self) -> Self:
         """Set the noise for all queries; :meth:`aggregate` does so by itself.
 
-        Called again it begins anew: the certificate is of what is answered from then
-        on, and that of earlier answers is to be added to it.
+        A second call begins anew: add the certificate of earlier answers to the new
+        one.
 
         Returns
         -------
@@ -172,8 +166,6 @@ class PATEAggregator(
 
         Raises
         ------
-        ValueError
-            If a parameter is not as it must be.
         UnsupportedError
             If the accountant cannot work from what the scenario offers.
         """
@@ -245,7 +237,7 @@ class PATEAggregator(
         Raises
         ------
         QueryBudgetError
-            If more is asked than is left; nothing is answered then.
+            If fewer queries are left; nothing is answered then.
         ValueError
             If counts are negative or not whole, or do not add up.
         """
@@ -294,8 +286,7 @@ def noisy_argmax(
 ) -> Indices:
     """Return the class that leads in each row once noise is added to every count.
 
-    Counts of classes without a vote get noise as well. Nothing is accounted for here;
-    see :class:`PATEAggregator`.
+    Nothing is accounted for here; see :class:`PATEAggregator`.
 
     Parameters
     ----------
@@ -311,16 +302,9 @@ def noisy_argmax(
     labels : ndarray of int of shape (n_queries,)
         Indices of classes.
 
-    Raises
-    ------
-    ValueError
-        If the counts are not finite, are negative or are of fewer than 2 classes, or
-        the noise has no positive scale.
-
     References
     ----------
-    Papernot et al. (2018), Scalable private learning with PATE (Gaussian noise); with
-    other noise the same, and the same promise as a release of the noisy counts.
+    Papernot et al. (2018), Scalable private learning with PATE.
 
     Examples
     --------
@@ -348,8 +332,8 @@ def subsample_votes(
 ) -> Indices:
     """Draw the same number of votes from each row, without replacement.
 
-    For public votes of unequal turnout. As a step before a private release it is sound
-    only if each voter's part in it does not depend on the others.
+    For public votes of unequal turnout. Before a private release it is sound only if
+    each voter's part in it does not depend on the others.
 
     Parameters
     ----------
@@ -362,11 +346,6 @@ def subsample_votes(
     -------
     votes : ndarray of int64 of shape (n_queries, n_classes)
         Counts whose rows add up to `n_voters`.
-
-    Raises
-    ------
-    ValueError
-        If a row has fewer votes.
 
     Examples
     --------
@@ -402,7 +381,7 @@ def plurality_agreement(
 ) -> Floats:
     """Measure how often noisy votes agree with exact ones, at each budget.
 
-    For public votes: what it returns is not private.
+    For public votes: the result is not private.
 
     Parameters
     ----------
@@ -412,8 +391,7 @@ def plurality_agreement(
         Budgets for `n_queries` votes together, with one voter's votes replaced.
     delta : float, default=1e-5
     n_queries : int, default=100
-        How many votes a budget has to last for. All rows of `votes` are used to
-        measure, whatever their number.
+        Number of votes for which a budget has to last.
     noise : str or Noise, default='gaussian'
         As for :class:`~skpuffer.accountants.PrivacyLoss`.
     n_repeats : int, default=1
@@ -464,15 +442,9 @@ def plurality_agreement(
 
 
 class Answers:
-    """Noisy votes on new rows, until the budget is used up.
+    """Noisy votes of fitted teachers on new rows, until the budget is used up.
 
-    A row that was answered keeps its answer, and costs nothing when it is asked about
-    again.
-
-    Parameters
-    ----------
-    teachers : Teachers
-        Fitted. Private.
+    A row that was answered keeps its answer, and costs nothing when it is asked again.
     """
 
     def __init__(self, teachers: Teachers, session: VoteSession, n_classes: int):
@@ -485,21 +457,7 @@ class Answers:
         return self._session.n_queries_left
 
     def histograms(self, X: Floats) -> Floats:
-        """Return noisy vote counts of rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-
-        Returns
-        -------
-        noisy : ndarray of shape (n, n_classes)
-
-        Raises
-        ------
-        QueryBudgetError
-            If there are more new rows than queries left; nothing is answered then.
-        """
+        """Return noisy vote counts (n, n_classes) of rows."""
         # of one type, and zero without a sign, so that equal rows have equal bytes
         X = np.ascontiguousarray(X, dtype=np.float64) + 0.0
         # of the session, which copies of this share

@@ -78,48 +78,45 @@ class _StudentContext(PublicContext):
 class PATEClassifier(PrivateClassifierMixin, PrivateEstimatorMixin):
     """Private aggregation of teacher ensembles, on any classifier of scikit-learn.
 
-    The private rows are dealt to teachers, each of which learns from its own alone.
-    The release is their votes on public rows, with noise. A student learns from those
-    and from nothing else, and may be asked as often as one likes. Without public rows
-    there is no student: :meth:`predict` has the teachers vote on the rows it is given,
-    with noise, for as many as were paid for, and then refuses.
+    The private rows are dealt to teachers, each of which learns from its own alone. The
+    release is their votes on public rows, with noise. A student learns from those only,
+    and predicts without limit. Without public rows the teachers vote on the rows given
+    to :meth:`predict`, with noise, until the budget is used up.
 
     Parameters
     ----------
     estimator : classifier, default=None
         Model of each teacher, and of the student unless it is given. None is
-        ``SVC(C=10.0)``, which learns from few rows; its columns should be of one scale.
+        ``SVC(C=10.0)``, whose columns should be of one scale.
     n_teachers : int, default=50
-        Number of teachers. A record has one vote of so many, so with more of them the
-        same noise hides it and counts for less; but each sees less data.
+        Number of teachers. With more of them the same noise counts for less, but each
+        sees less data.
     student : {'supervised', 'semi_supervised', 'histograms', 'clusters'} or \
 classifier, default=None
-        Queries to ask, and how the student learns from the answers.
+        How to ask, and how the student learns from the answers.
 
-        - ``'supervised'`` (and None) asks about rows drawn at random and fits the
-          `estimator` on the answers.
+        - ``'supervised'`` (and None) asks about random rows and fits the `estimator` on
+          the answers.
         - ``'semi_supervised'`` asks the same, and spreads the labels over all rows of
           `unlabeled` along nearest neighbours.
         - ``'histograms'`` asks the same, smooths the noisy counts over all rows by a
-          Gaussian process, and fits the `estimator` on what leads there.
-        - ``'clusters'`` asks once for each of `n_queries` clusters of the rows: every
-          teacher casts one vote, for what it sees most in the cluster. The `estimator`
-          is fitted on all rows with the labels of their clusters. Here fewer queries
-          often serve better.
-        - A classifier is fitted on the answered rows and their labels, given as indices
-          of classes; one of :mod:`sklearn.semi_supervised` on all rows, with -1 where
-          there is no answer.
+          Gaussian process, and fits the `estimator` on the leading classes.
+        - ``'clusters'`` asks once for each of `n_queries` clusters of the rows. The
+          `estimator` is fitted on all rows with the labels of their clusters. Here
+          fewer queries often serve better.
+        - A classifier is fitted on the answered rows, with labels as indices of
+          classes; one of :mod:`sklearn.semi_supervised` on all rows, with -1 without an
+          answer.
     unlabeled : {array-like, data frame} of shape (n_public, n_features), default=None
         Public rows. They must not come from the private records.
     n_queries : int, default=100
-        How many votes there are at most. More take more noise in each.
+        Most votes. More take more noise in each.
     threshold : float, default=None
-        Number of votes that the leading class must have, by a noisy test that is
-        charged on every query, for it to be answered. None answers all. Only for
-        students.
+        Least number of votes of the leading class for an answer, by a noisy test that
+        is charged on every query. None answers all. Only for students.
     max_answers : int, default=None
-        How many queries may be answered; fewer take less noise. Only with a
-        `threshold`. None is all.
+        Most queries that are answered; fewer take less noise. Only with a `threshold`.
+        None is all.
     threshold_noise_ratio : float, default=5.0
         Scale of the test's noise in units of the scale of the counts' noise.
     scenario : Scenario, default=None
@@ -132,13 +129,12 @@ classifier, default=None
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     n_jobs : int, default=None
-        How many teachers are fitted at once; as in scikit-learn.
+        Number of teachers fitted at once; as in scikit-learn.
     verbose : int, default=0
         How much to print on the teachers' progress.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, in `unlabeled` as well, and `classes` are those of its target. Numbers are
-        scaled by their bounds and levels become a column each. See
+        Public code book of the table, which also reads raw columns of `unlabeled`.
+        Numbers are scaled by their bounds and levels become a column each. See
         :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
@@ -153,8 +149,7 @@ classifier, default=None
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     n_queries_left_ : int
-        Number of rows that `predict` may still be asked about. Only without
-        `unlabeled`.
+        Number of rows that `predict` may still answer. Only without `unlabeled`.
     release_ : VoteRelease
         The release that was accounted and run.
     certificate_ : Certificate
@@ -164,8 +159,7 @@ classifier, default=None
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map from raw columns to those that are read; only with a `schema`.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -178,40 +172,31 @@ classifier, default=None
     Notes
     -----
     A record can change its teacher, so in each query move one vote from one class to
-    another, which is two counts that change by one; that is what is accounted for,
-    whatever the relation of the scenario and however the teachers learn.
+    another. That is accounted for, whatever the relation of the scenario.
 
-    Groups of records are dealt whole, so that all of a household, whatever its size,
-    has one vote as well: ``fit(X, y, groups=households)`` under
-    ``BlocksScenario(RecordScenario(k=..., relation="replace"))``. Blocks that a
-    scenario lists by their sizes are dealt so of themselves. Records of a series,
-    dealt by stretches, have few teachers near any of them:
-    ``groups=np.arange(n) // 200`` under a
-    :class:`~skpuffer.scenarios.MarkovChainScenario`, with
+    Groups of records are dealt whole, so a household has one vote as well: ``fit(X, y,
+    groups=households)`` under ``BlocksScenario(RecordScenario(k=...,
+    relation="replace"))``. For records of a series use ``groups=np.arange(n) // 200``
+    under a :class:`~skpuffer.scenarios.MarkovChainScenario`, with
     :class:`~skpuffer.accountants.MarkovQuilt`. The deal reads the ids, which are
-    public, and nothing of what is in the records.
+    public.
 
-    With a student and no `threshold` all queries are fixed in advance, so their counts
-    are one vector too: an accountant that reads queries and no votes, such as
-    :class:`~skpuffer.accountants.GeneralWasserstein` under a
-    :class:`~skpuffer.scenarios.SimulatorScenario`, accounts for that. It then trains
-    all teachers for each simulated table.
+    With a student and no `threshold` all queries are fixed in advance. An accountant
+    that reads queries, such as :class:`~skpuffer.accountants.GeneralWasserstein` under
+    a :class:`~skpuffer.scenarios.SimulatorScenario`, accounts for that too. It then
+    trains all teachers for each simulated table.
 
-    The noise is in votes: what decides is how far the leading class is ahead. Under
-    (8, 1e-5) and 200 queries it has a standard deviation of 12 votes, under (2, 1e-5)
-    of 40, so that 50 teachers are enough for the former and about 170, if each still
-    sees enough data, for the latter.
+    The noise is in votes. Under (8, 1e-5) and 200 queries it has a standard deviation
+    of 12 votes, under (2, 1e-5) of 40. So 50 teachers are enough for the former and
+    about 170 for the latter.
 
-    Without a student the fitted object holds the teachers, which are private, to vote
-    on new rows. Give it to nobody, pickled or not: let others ask through `predict`.
-    Copies share its budget; in another process, unpickled or forked, they repeat old
-    answers and refuse new queries.
+    **Without a student the fitted object holds the teachers, which are private.** Give
+    it to nobody, pickled or not: let others ask through `predict`. Copies share its
+    budget; in another process they repeat old answers and refuse new queries.
 
-    A teacher that saw a single class votes for it always, and one that lacks a class
-    never does. One that cannot be fitted on its rows votes for its most frequent class,
-    and no warning or error of it gets out, as either would tell of the rows. Its
-    callbacks do not hear of the fit either, nothing of it gets printed, and any
-    `n_jobs` in a teacher is 1; those of a student do.
+    A teacher that cannot be fitted on its rows votes for its most frequent class. Its
+    warnings, errors, callbacks and output are suppressed, as they would depend on the
+    rows.
 
     References
     ----------
@@ -404,15 +389,7 @@ classifier, default=None
         rng: np.random.Generator,
         record: list[Any] | None = None,
     ) -> Any:
-        """Train the teachers, and have them vote.
-
-        Returns
-        -------
-        asking : Answers or student
-            Who asks them: later, or now.
-        noisy : ndarray of shape (n_queries, n_classes) or None
-            What a student was answered.
-        """
+        """Train the teachers, and have them vote."""
         if release.query is not None:
             counts = release.query(task.X, task.y)
             session = VoteSession(release, noise, rng, record=record)

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 
 class NoisyVotes(NamedTuple):
-    """Noise of one answer, for tests.
-
-    Parameters
-    ----------
-    noise : ndarray of shape (n_classes,)
-        Noise added to the counts.
-    """
+    """Noise (n_classes,) of one answer, for tests."""
 
     noise: Floats
 
@@ -40,26 +34,22 @@ _PICKLED: weakref.WeakValueDictionary[str, VoteSession] = weakref.WeakValueDicti
 class VoteSession:
     """Execution of a vote release, query by query, until its budget is used up.
 
-    There is one budget, whatever is copied: in its process copies of a session are that
-    session itself. Elsewhere, unpickled or forked, they refuse every query, as nobody
-    counts those of several processes together; and so does one that is unpickled when
-    all others are gone.
+    Copies of a session in its process are that session itself. Elsewhere, unpickled or
+    forked, they refuse every query, as nobody counts those of several processes
+    together.
 
     Parameters
     ----------
-    release : VoteRelease
-        The release that was accounted for.
-    noise : Noise
-        Noise it was accounted for with.
+    release, noise : VoteRelease, Noise
+        The release that was accounted for, and its noise.
     record : list, default=None
         Collects a :class:`NoisyVotes` for each answer, for tests.
 
     Attributes
     ----------
-    n_queries_left : int
-    n_answers_left : int
+    n_queries_left, n_answers_left : int
     given : dict of {bytes: ndarray}
-        Noisy counts by question, where whoever asks keeps them to repeat them.
+        Noisy counts by question, to repeat them.
     """
 
     given: dict[bytes, Floats]
@@ -94,14 +84,7 @@ class VoteSession:
         return _found_again, (self._name, self._release.name, dict(self.given))
 
     def reserve(self, n_queries: int) -> None:
-        """Check that so many queries are left, before anything is looked at.
-
-        Raises
-        ------
-        QueryBudgetError
-            If so many queries are not left, or no answers are, or they are counted in
-            another process.
-        """
+        """Check that so many queries are left, before anything is looked at."""
         if n_queries and self._process != os.getpid():
             _refuse_elsewhere(self._release.name)
         name = self._release.name
@@ -125,25 +108,7 @@ class VoteSession:
             )
 
     def histograms(self, votes: ArrayLike) -> Floats:
-        """Return noisy vote counts.
-
-        Parameters
-        ----------
-        votes : array-like of shape (n, n_classes)
-
-        Returns
-        -------
-        noisy : ndarray of float of shape (n, n_classes)
-            Rows of NaN for queries that did not reach the threshold, or came after the
-            last answer.
-
-        Raises
-        ------
-        QueryBudgetError
-            If more is asked than is left; nothing is answered then.
-        ValueError
-            If the votes are not votes.
-        """
+        """Return noisy vote counts (n, n_classes), NaN without an answer."""
         votes = self._release.check_votes(votes)
         # whole portions or nothing: refused before any noise is drawn; and before the
         # lock, which a forked process may find taken for good
@@ -222,17 +187,7 @@ def _refuse_elsewhere(release_name: str) -> NoReturn:
 
 
 def leading(noisy: Floats) -> Indices:
-    """Return the index of the largest noisy count, or -1 where there is none.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (n, n_classes)
-        Rows of NaN are queries without an answer.
-
-    Returns
-    -------
-    labels : ndarray of int of shape (n,)
-    """
+    """Return indices of the largest noisy counts by row, -1 where there are none."""
     # a row is NaN as a whole or not at all
     answered = ~np.isnan(noisy[:, 0])
     return np.where(answered, np.argmax(np.where(answered[:, None], noisy, 0), 1), -1)

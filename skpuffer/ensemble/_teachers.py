@@ -42,18 +42,8 @@ def fit_classifier(
 ) -> BaseEstimator:
     """Fit a clone of a classifier, or a constant where there is a single class.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    y : ndarray of int of shape (n,)
-        Indices of classes, of which some may be missing.
-    seed : int
-        For each `random_state` the estimator has, nested ones included.
-
-    Returns
-    -------
-    classifier : fitted classifier
-        Classifier whose `classes_` are those in `y`.
+    `y` are indices of classes, of which some may be missing: `classes_` are those in
+    `y`. The seed is for each `random_state` the estimator has, nested ones included.
     """
     if len(y) == 0 or np.all(y == y[0]):
         # not every classifier takes a single class, and none can say more
@@ -76,12 +66,7 @@ def constant_classifier(n_features: int, label: int) -> DummyClassifier:
 def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -> None:
     """Refuse a classifier whose parameters are bad, before it sees a private row.
 
-    Afterwards its errors are swallowed, so a slip of the pen would go unseen.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be fitted on made-up rows for what it is, not for what they are.
+    Later errors are swallowed.
     """
     # as many rows of each class, all different, and none of them private
     y = np.tile(np.arange(n_classes), 4)
@@ -116,10 +101,9 @@ def _fit_teacher(
 
 
 def _predict(model: Any, X: Floats, n_classes: int) -> Indices:
-    """Labels by one teacher; class 0 wherever it fails or answers out of range.
+    """Return labels by one teacher; class 0 wherever it fails or answers out of range.
 
-    A teacher casts one vote a query come what may: an abstention would change the
-    number of votes, which is public.
+    A teacher always casts one vote a query: the number of votes is public.
     """
     # labels that are no indices of classes would be counted for another class, or none
     with silence():
@@ -134,19 +118,16 @@ def _predict(model: Any, X: Floats, n_classes: int) -> Indices:
 class Teachers:
     """Ensemble of classifiers fitted on disjoint shards of the private rows.
 
+    Places are dealt to teachers, not records: a place's teacher depends on the number
+    of rows and on chance alone. So a record that changes, or whose place stays empty,
+    changes one shard only. Groups of places are dealt whole, as many to each teacher.
+
     Parameters
     ----------
     n_teachers : int
         At most the number of rows.
     rng : numpy.random.Generator
         Deals places to teachers, and seeds them.
-
-    Notes
-    -----
-    Places are dealt, not records: a place's teacher depends on the number of rows and
-    on chance alone. So a record that changes, or whose place stays empty, changes one
-    shard and leaves the others as they were. Groups of places are dealt whole, as many
-    to each teacher whatever their sizes.
     """
 
     def __init__(
@@ -164,16 +145,9 @@ class Teachers:
         self._parallel = {"n_jobs": n_jobs, "verbose": verbose}
 
     def fit(self, X: Floats, y: Indices, groups: ArrayLike | None = None) -> Self:
-        """Fit every teacher on its own rows.
+        """Fit every teacher on its own rows; `y` are indices of classes.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        y : ndarray of int of shape (n,)
-            Indices of classes.
-        groups : array-like of int of shape (n,), default=None
-            Numbers from 0 of the groups that are dealt whole, at least as many as there
-            are teachers. None is each row by itself.
+        Groups (n,) are numbers from 0, at least as many as teachers. None is each row.
         """
         # Sizes of shards depend on the number of rows, or groups, alone, and so do the
         # seeds: changing a record touches the one model that was dealt its place.
@@ -202,17 +176,7 @@ class Teachers:
             return done
 
     def predict(self, X: Floats, n_classes: int) -> Indices:
-        """Return the label that each teacher predicts for each row.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-
-        Returns
-        -------
-        labels : ndarray of int of shape (n_teachers, n)
-            Indices of classes.
-        """
+        """Return the label that each teacher predicts for each row, (n_teachers, n)."""
         said = self._each(
             delayed(_predict)(model, X, n_classes) for model in self._models
         )
@@ -221,16 +185,8 @@ class Teachers:
     def vote(self, X: Floats, n_classes: int, groups: Indices | None = None) -> Indices:
         """Return vote counts by class, of each row or group of rows.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        groups : ndarray of int of shape (n,), default=None
-            Group of each row, from 0 on. A teacher has one vote a group: what it says
-            most often within, the first such class. None is each row by itself.
-
-        Returns
-        -------
-        votes : ndarray of int of shape (n_groups, n_classes)
+        A teacher has one vote a group: its most frequent label within, the first such
+        class.
         """
         # one vote of each teacher in each question, so one record moves one vote in it
         said = self.predict(X, n_classes)
@@ -248,8 +204,7 @@ class Teachers:
 class FixedVotes:
     """Votes on questions that are fixed in advance, as a function of private rows.
 
-    All chance, of the deal and of the teachers, is in the seed: what is accounted for
-    is the function that is run.
+    All chance is in the seed: what is accounted for is the function that is run.
 
     Parameters
     ----------
@@ -310,26 +265,7 @@ _NEIGHBOURS = 7
 
 
 class _Student(ABC):
-    """Base of students: queries about public rows, and a classifier of the answers.
-
-    Parameters
-    ----------
-    estimator : classifier
-        To be fitted on released labels.
-    rows : ndarray of shape (n, n_features)
-        Public.
-    n_queries : int
-        How many questions there are at most.
-
-    Attributes
-    ----------
-    rows : ndarray
-        All public rows.
-    asked : ndarray of int
-        Indices of the rows that are asked about.
-    groups : ndarray of int or None
-        Group of each such row, if a whole group is one question.
-    """
+    """Base of students: queries about public rows, and a classifier of the answers."""
 
     def __init__(
         self, estimator: Any, rows: Array, n_queries: int, rng: np.random.Generator
@@ -341,20 +277,7 @@ class _Student(ABC):
         self.asked = np.sort(rng.permutation(len(rows))[:n_queries])
 
     def learn(self, noisy: Floats, release: VoteRelease, noise: Any) -> Any:
-        """Fit a classifier.
-
-        Parameters
-        ----------
-        noisy : ndarray of shape (n_questions, n_classes)
-            Released; rows of NaN have no answer.
-
-        Returns
-        -------
-        classifier : fitted classifier
-            Classifier of class indices. One that says the same of every row, with a
-            warning, where nothing can be learned: what was released is paid for and
-            must not be lost.
-        """
+        """Fit a classifier."""
         labels = leading(noisy)
         known = labels[labels >= 0]
         if not len(known):
@@ -443,8 +366,7 @@ class Spreading(_Student):
 class Histograms(_Student):
     """Student of noisy counts smoothed by a Gaussian process over all public rows.
 
-    A Gaussian process with noise of the known variance; its length scale is what
-    explains the released counts best.
+    The noise has its known variance; the released counts set the length scale.
     """
 
     def _learn(
@@ -518,16 +440,9 @@ def make_student(
     n_queries: int,
     rng: np.random.Generator,
 ) -> _Student:
-    """Return a student, given its name or its classifier.
+    """Return a student, given its name or the classifier to fit on released labels.
 
-    Parameters
-    ----------
-    student : str or classifier
-        A name, or the classifier to be fitted on the released labels: with -1 for all
-        other public rows if it is one of :mod:`sklearn.semi_supervised`.
-    estimator : classifier
-        Model that named students fit.
-    rows : ndarray of shape (n, n_features)
+    `estimator` is the model that named students fit.
     """
     if isinstance(student, str):
         return STUDENTS[student](estimator, rows, n_queries, rng)

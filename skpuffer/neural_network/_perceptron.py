@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     """Perceptron with one hidden layer, trained by noisy clipped gradients.
 
-    The norm of a record's gradient follows from the activations of the two layers, so
-    no gradient of a single record is ever built.
-
     Parameters
     ----------
     scenario : Scenario, default=None
@@ -69,36 +66,32 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
     clip_by : {'all', 'layer'}, default='all'
         Whether a record's gradient is scaled down as a whole, or each layer's part
-        apart: to its own norm where `clip_norm` names two, else each to
-        ``clip_norm / sqrt(2)`` (in l2). Noise of one scale costs what the norm of both
-        does.
+        apart: to its own norm where `clip_norm` names two, else each to ``clip_norm /
+        sqrt(2)`` (in l2).
     noise_by : {'all', 'layer'}, default='all'
         Whether the noise has one scale, or each layer's is in proportion to its clip
-        norm, under which both layers pay alike; for ``clip_by='layer'``.
+        norm; for ``clip_by='layer'``.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
-        Public weight of each label, one for those that are left out; in proportion to
-        the largest, a record's clipped gradient is multiplied by its own, so that none
-        takes more noise. ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the
-        number of classes times these public shares: the labels of the table are never
-        counted. None is one for all.
+        Public weight of each label, one for others; in proportion to the largest it
+        multiplies a record's clipped gradient. ``('balanced', {'no': 0.99, 'yes':
+        0.01})`` is one over the number of classes times these public shares. None is
+        one for all.
     max_iter : int, default=None
-        Number of epochs. None leaves the number of steps to the rule in the notes.
+        Number of epochs. None follows the rule in the notes.
     training : Training, default=None
-        How gradients are batched, clipped and followed, and where they start; see
-        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
+        How gradients are batched, clipped and followed; see
+        :class:`~skpuffer.training.Training`. None follows the rule in the notes.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `classes` are those of its target. Numbers are scaled by their bounds,
-        levels become a column each, and rows lie in the unit ball. See
-        :class:`~skpuffer.schema.Schema`.
+        Public code book of the table, with the `classes` of its target. Numbers are
+        scaled by their bounds, levels become a column each, and rows lie in the unit
+        ball. See :class:`~skpuffer.schema.Schema`.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
-        covers a record of the largest.
+        Public bounds, ``0 <= low <= high``, to which `fit` clips a `sample_weight`.
+        Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -123,8 +116,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map from raw columns to those that are read; only with a `schema`.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -137,8 +129,8 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     Notes
     -----
     Parameters left at None follow :func:`skpuffer.training.run_defaults`, from public
-    facts alone: the number of records, how much noise the budget asks for, and how
-    curved the loss is.
+    facts alone: the number of records, the noise for the budget, and the curvature of
+    the loss.
 
     Examples
     --------

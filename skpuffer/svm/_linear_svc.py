@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class PrivateLinearSVC(OutputClassifier):
     """Linear support vector classifier by noisy gradients, or noisy coefficients.
 
-    More than two classes are trained at once, in one release, by the multi-class hinge
-    loss of Crammer and Singer, not one against the rest with a part of the budget each.
+    More than two classes are trained in one release, by the multi-class hinge loss of
+    Crammer and Singer.
 
     Parameters
     ----------
@@ -44,21 +44,18 @@ class PrivateLinearSVC(OutputClassifier):
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     solver : {'gradient', 'output'}, default='gradient'
-        ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
-        l2-regularised minimiser to a public tolerance and adds noise to it, for two
-        classes, the Huber hinge and any scenario that bounds how far it moves.
+        ``'gradient'`` trains by noisy clipped gradients. ``'output'`` adds noise to the
+        l2-regularised minimiser, for two classes, the Huber hinge and any scenario that
+        bounds how far it moves.
     loss : {'hinge', 'huber_hinge'}, default='huber_hinge'
         The hinge loss, or one with a smoothed corner, which noisy steps follow better.
     width : float, default=0.5
-        Half-width of the Huber hinge's corner: it is quadratic for margins in
-        ``[1 - width, 1 + width]``. The wider, the less gradients and the output move
-        with a record that moves a little.
+        Half-width of the Huber hinge's corner: it is quadratic for margins in ``[1 -
+        width, 1 + width]``. A wider corner reduces the effect of small moves.
     C : float, default=None
-        Inverse regularisation strength, as in scikit-learn: ``C * sum of losses +
-        |w|**2 / 2``, for rows in units of `data_norm`. None is no penalty for
-        gradients, whose noise and number of steps regularise already, and 0.01 for the
-        output, whose noise is proportional to it. The output regularises the intercept
-        like the other coefficients.
+        Inverse regularisation strength: ``C * sum of losses + |w|**2 / 2``, for rows in
+        units of `data_norm`. None is no penalty for gradients, and 0.01 for the output,
+        whose noise is proportional to it. The output regularises the intercept as well.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
@@ -68,27 +65,24 @@ class PrivateLinearSVC(OutputClassifier):
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
-        Public weight of each label, one for those that are left out; in proportion to
-        the largest, a record's clipped gradient is multiplied by its own, so that none
-        takes more noise. ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the
-        number of classes times these public shares: the labels of the table are never
-        counted. None is one for all. It is for gradients only.
+        Public weight of each label, one for others; in proportion to the largest it
+        multiplies a record's clipped gradient. ``('balanced', {'no': 0.99, 'yes':
+        0.01})`` is one over the number of classes times these public shares. None is
+        one for all. For gradients only.
     tol : float, default=0.001
         Output only: public tolerance of the optimiser, as a share of the sensitivity,
         which grows by as much.
     max_iter : int, default=None
-        Number of epochs; None leaves the number of steps to the rule in the notes. For
-        the output, iterations (1000 if None) of a first, rough stage; whatever it
-        leaves, slower ones reach the tolerance, and `fit` does not fail for it.
+        Number of epochs; None follows the rule in the notes. For the output, iterations
+        of the first stage (1000 if None); slower ones then reach the tolerance.
     training : Training, default=None
-        How gradients are batched, clipped and followed, and where they start; see
-        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
-        Its `init`, `radius`, `schedule` and `noise_correlation` are for gradients only.
+        How gradients are batched, clipped and followed; see
+        :class:`~skpuffer.training.Training`. None follows the rule in the notes. Its
+        `init`, `radius`, `schedule` and `noise_correlation` are for gradients only.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `classes` are those of its target. Numbers are scaled by their bounds,
-        levels become a column each, and rows lie in the unit ball. See
-        :class:`~skpuffer.schema.Schema`.
+        Public code book of the table, with the `classes` of its target. Numbers are
+        scaled by their bounds, levels become a column each, and rows lie in the unit
+        ball. See :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -97,20 +91,17 @@ class PrivateLinearSVC(OutputClassifier):
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Noisy coefficients.
     coef_std_ : ndarray of the shape of `coef_`
-        Standard deviation that the noise gives `coef_`, exactly, where it is on
-        the output (``solver='output'``).
+        Standard deviation that the noise gives `coef_`, for ``solver='output'``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Noisy intercepts.
     intercept_std_ : ndarray of shape (1,) or (n_classes,)
-        Standard deviation that the noise gives `intercept_`, exactly, where it is
-        on the output (``solver='output'``).
+        Standard deviation that the noise gives `intercept_`, for ``solver='output'``.
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     n_steps_ : int
         Number of noisy gradient sums; gradients only.
     n_iter_ : ndarray of shape (1,)
-        Number of epochs begun, or the iterations allowed for the output: how many
-        were needed depends on the data and stays private.
+        Number of epochs begun, or the iterations allowed for the output.
     release_ : GradientRelease
         The release that was accounted and run; gradients only.
     certificate_ : Certificate
@@ -121,8 +112,7 @@ class PrivateLinearSVC(OutputClassifier):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map from raw columns to those that are read; only with a `schema`.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -134,30 +124,27 @@ class PrivateLinearSVC(OutputClassifier):
 
     Notes
     -----
-    For gradients, what is left at None follows
-    :func:`skpuffer.training.run_defaults`, from public facts alone: the number of
-    records, how much noise the budget asks for, and how curved the loss is.
+    Gradient parameters left at None follow :func:`skpuffer.training.run_defaults`, from
+    public facts alone.
 
     For the output, one record that moves by b in the space of z = y x moves the
     minimiser by at most ``C * min(max(R, min(b, 2 R)), (1 + R D / (2 h)) b)``, with h
     the half-width, R the largest norm of a row and D = sqrt(2 l n C) that of the
     minimiser, l = 1 or, for h above 1, (1 + h)^2 / (4 h). Several records add up. The
-    hinge itself has no derivative that a solver could bring to a tolerance, and the
-    loss of several classes has none where two scores tie: both are for gradients.
+    hinge itself and the loss of several classes have no derivative at ties: both are
+    for gradients.
 
     Where a scenario bounds how far a record moves, the parameters are kept in a ball of
-    which the radius is 3.8 over the largest curvature of the loss and over the norm of
-    a row, intercept included. There gradients move no more than a few times as far as
-    their records, and are clipped to the longest there is, which costs nothing. The
-    radius is halved, three times at most, while noise would let the parameters travel
-    less than 15 times as far. Where clipping alone takes less noise, nothing is
-    projected; the certificate says which.
+    radius 3.8 over the largest curvature of the loss and over the norm of a row,
+    intercept included. The radius is halved, three times at most, while noise would let
+    the parameters travel less than 15 times as far. Where clipping alone takes less
+    noise, nothing is projected; the certificate says which.
 
     References
     ----------
     Crammer and Singer (2001), On the algorithmic implementation of multiclass
-    kernel-based vector machines; Chaudhuri, Monteleoni and Sarwate (2011) for the Huber
-    hinge in private learning and for perturbing the output.
+    kernel-based vector machines; Chaudhuri, Monteleoni and Sarwate (2011),
+    Differentially private empirical risk minimization.
 
     Examples
     --------

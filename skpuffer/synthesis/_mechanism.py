@@ -31,24 +31,11 @@ if TYPE_CHECKING:
 
 
 def maximum_spanning_tree(scores: Floats, n_columns: int) -> list[tuple[int, int]]:
-    """Return the spanning tree of the largest total score.
+    """Return the spanning tree of the largest total score, as pairs (parent, child).
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_pairs,)
-        Scores of the pairs in the order of :func:`pairs_of`; of any sign.
-
-    Returns
-    -------
-    list of (int, int)
-        Pairs (parent, child), each parent met before its children; the first column is
-        the root. Ties are broken by taking the child of the lower number first, and
-        then the parent that stood in the tree first.
-
-    References
-    ----------
-    Prim (1957), Shortest connection networks and some generalizations; Chow and Liu
-    (1968), Approximating discrete probability distributions with dependence trees.
+    Scores are in the order of :func:`pairs_of`. Each parent is met before its children;
+    the first column is the root. Ties go to the child of the lower number, then to the
+    parent that stood in the tree first. Prim (1957); Chow and Liu (1968).
     """
     weights = np.full((n_columns, n_columns), -np.inf)
     for (i, j), score in zip(pairs_of(n_columns), scores, strict=True):
@@ -71,15 +58,7 @@ def spanning_forest(
 ) -> list[tuple[int, int]]:
     """Return the links of the maximum spanning tree whose score is above a threshold.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_pairs,)
-
-    Returns
-    -------
-    list of (int, int)
-        As :func:`maximum_spanning_tree`; a column that is no child is the root of its
-        own tree.
+    A column that is no child is the root of its own tree.
     """
     by_pair = dict(zip(pairs_of(n_columns), scores, strict=True))
     return [
@@ -114,8 +93,7 @@ _BEYOND = 2.0
 class Mechanism:
     """The release of a table, executed stage by stage.
 
-    Exact counts are read in :meth:`run` alone, and none is kept; everything else is a
-    function of what was released and of public facts.
+    Exact counts are read in :meth:`run` alone, and none is kept.
 
     Parameters
     ----------
@@ -150,21 +128,9 @@ class Mechanism:
         rng: np.random.Generator,
         shown: Callable[[Iterable[Any]], Iterable[Any]] = iter,
     ) -> Floats:
-        """Release a table, stage by stage.
+        """Release a table of classes and cells, stage by stage: all numbers that leave.
 
-        Parameters
-        ----------
-        classes : ndarray of int of shape (n,)
-            Zeros if there is no target.
-        cells : sequence of ndarray of int of shape (n,)
-            Cells of each column.
-        shown : callable of an iterable
-            Wraps the pairs of columns, to show progress.
-
-        Returns
-        -------
-        ndarray of shape (release.dim,)
-            All that leaves, and what :meth:`read` reads.
+        `shown` wraps the pairs of columns, to show progress.
         """
         structure = self.structure
         exact = self._margins(classes, cells, range(structure.n_columns))
@@ -211,12 +177,7 @@ class Mechanism:
     # -- what is read of it, noisy numbers alone ------------------------------------
 
     def read(self, released: Floats) -> TableModel:
-        """Return the joint distribution that the released numbers tell of.
-
-        Parameters
-        ----------
-        released : ndarray of shape (release.dim,)
-        """
+        """Return the joint distribution that the released numbers describe."""
         structure = self.structure
         ends = np.cumsum([stage.dim for stage in self.release.stages])
         stages = np.split(released, ends[:-1])
@@ -296,17 +257,7 @@ class Mechanism:
         again: dict[int, Floats],
         variance: float,
     ) -> TableModel:
-        """Model in which margins and tables agree.
-
-        Parameters
-        ----------
-        margins, tables : sequence of ndarray
-            Noisy.
-        again : dict of {int: ndarray}
-            Noisy margins of the columns without links, from the last stage.
-        variance : float
-            Of each count of the last stage.
-        """
+        """Model in which margins and tables agree."""
         of_margins = self.release.deviation(MARGINS, self.noise) ** 2
         masses = self._masses(
             [(table, of_margins) for table in margins]

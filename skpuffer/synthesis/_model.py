@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def group_cells(
     masses: Floats, least: float, kind: str, has_missing: bool = False
 ) -> Indices:
-    """Group the cells of a column so that each group has some mass.
+    """Group the cells of a column so that each group has some mass, numbered from 0.
 
     Parameters
     ----------
@@ -28,11 +28,6 @@ def group_cells(
         Rare levels make one group, in any order; ordered cells join their neighbours.
     has_missing : bool, default=False
         Whether the last cell is that of missing values, which have no neighbours.
-
-    Returns
-    -------
-    ndarray of int of shape (n_cells,)
-        Group of each cell, from 0 without gaps.
     """
     if kind == "levels":
         own = masses >= least
@@ -58,17 +53,7 @@ def group_cells(
 
 
 def sum_groups(table: Floats, groups: Indices) -> Floats:
-    """Sum the last axis by groups.
-
-    Parameters
-    ----------
-    table : ndarray of shape (..., n_cells)
-    groups : ndarray of int of shape (n_cells,)
-
-    Returns
-    -------
-    ndarray of shape (..., n_groups)
-    """
+    """Sum the last axis (n_cells,) by groups."""
     belongs = groups[:, None] == np.arange(groups.max() + 1)
     summed: Floats = table @ belongs.astype(float)
     return summed
@@ -79,23 +64,10 @@ def systematic_cells(
 ) -> Indices:
     """Draw a cell for each row, evenly within groups.
 
-    Each cell of a group of g rows gets its share of g, rounded down or up at random and
-    without bias; which rows get it is random too.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_groups, n_cells)
-        Weights of the cells in each group, non-negative. A group without any draws
-        uniformly.
-    groups : ndarray of int of shape (n_rows,)
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
-
-    References
-    ----------
-    Madow (1949), On the theory of systematic sampling, II.
+    Each cell of a group gets its share of the rows by non-negative `weights` (n_groups,
+    n_cells), rounded down or up at random and without bias, and random rows get it. A
+    group without weights draws uniformly. Madow (1949), On the theory of systematic
+    sampling, II.
     """
     n_groups, n_cells = weights.shape
     weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, 1.0)
@@ -129,11 +101,10 @@ class TableModel:
     margins : tuple of ndarray of shape (n_classes, n_cells[k])
         Margins of each column; one sum a class.
     groups : tuple of ndarray of int of shape (n_cells[k],)
-        Group of each cell: the tables are of groups, within which a cell depends on
-        the class alone.
+        Group of each cell: within a group of a table a cell depends on the class alone.
     edges : tuple of (int, int)
         Pairs (parent, child), each parent before its children. A column that is no
-        child is the root of a tree, and trees are independent within the classes.
+        child is the root of a tree; trees are independent within the classes.
     tables : tuple of ndarray of shape (n_classes, n_groups[parent], n_groups[child])
         Tables whose sums are those of the margins.
     """
@@ -178,14 +149,7 @@ class TableModel:
     # -- rows ---------------------------------------------------------------------
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Indices, list[Indices]]:
-        """Draw rows from the roots to the leaves.
-
-        Returns
-        -------
-        classes : ndarray of int of shape (n,)
-        cells : list of ndarray of int of shape (n,)
-            Cells of each column.
-        """
+        """Draw rows from the roots to the leaves: classes and cells by column."""
         nowhere = np.zeros(n, dtype=np.intp)
         classes = systematic_cells(self.masses[None], nowhere, rng)
         drawn: dict[int, Indices] = {}
@@ -219,17 +183,7 @@ class TableModel:
     # -- joint masses -------------------------------------------------------------
 
     def joint(self, columns: Sequence[int]) -> Floats:
-        """Return the masses of the classes and all cells of some columns.
-
-        Parameters
-        ----------
-        columns : sequence of int
-            Different ones.
-
-        Returns
-        -------
-        ndarray of shape (n_classes, n_cells[columns[0]], ...)
-        """
+        """Return the masses of the classes and all cells of some columns."""
         masses = self.masses
         table, order = masses, list[int]()
         children = {child for _, child in self.edges}
@@ -254,14 +208,7 @@ class TableModel:
         return self._spread(table, columns)
 
     def _below(self, node: int, wanted: frozenset[int]) -> tuple[Floats, list[int]]:
-        """Distribution of the wanted columns below a column, given class and group.
-
-        Returns
-        -------
-        shares : ndarray of shape (n_classes, n_groups[node], ...)
-        columns : list of int
-            Of the further axes.
-        """
+        """Distribution of the wanted columns below a column, given class and group."""
         shares = np.ones_like(self._group_margins[node])
         columns: list[int] = []
         for (parent, child), table in zip(self.edges, self.tables, strict=True):

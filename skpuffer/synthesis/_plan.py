@@ -40,16 +40,11 @@ class TableCells:
     Parameters
     ----------
     schema : Schema
-        Schema of all columns of the synthetic table, none of them set apart as a
-        target.
+        Schema of all columns of the synthetic table, none set apart as a target.
     target : str, int or None
         The column within whose cells the others are linked.
     n_bins : int
         Cells of a number for which the schema does not say how many.
-
-    Attributes
-    ----------
-    binning : Binning
     """
 
     schema: Schema
@@ -103,17 +98,9 @@ class TableCells:
         return int(np.prod([sizes[name] for name in names], dtype=object)), names
 
     def __call__(self, X: Table) -> Indices:
-        """Return the cell of each value.
+        """Return the cell of each value, (n, n_columns).
 
-        Parameters
-        ----------
-        X : {data frame, array-like} of shape (n, n_columns)
-            A frame may have other columns too.
-
-        Returns
-        -------
-        ndarray of int of shape (n, n_columns)
-            A target that is none of its levels has the code after the last one.
+        A target that is none of its levels has the code after the last one.
         """
         codes = self.binning(X)
         at = self.position
@@ -137,19 +124,10 @@ class TableCells:
     def decode(
         self, codes: Sequence[Indices], rng: np.random.Generator
     ) -> pd.DataFrame:
-        """Return rows whose values lie in given cells.
+        """Return rows whose values lie in given cells, as a data frame.
 
-        Parameters
-        ----------
-        codes : sequence of ndarray of int of shape (n,)
-            Codes of all columns.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Types and levels are those of the schema: categories; whole numbers where
-            the schema says so, drawn uniformly among those of the cell; other numbers,
-            uniformly in the cell. Missing is NaN or NA.
+        Types and levels are those of the schema. Numbers are drawn uniformly in the
+        cell, whole where the schema says so. Missing is NaN or NA.
         """
         columns = {
             name: self._values(k, np.asarray(codes[k]), rng)
@@ -202,10 +180,7 @@ def _whole_numbers(column: Number, edges: Floats) -> tuple[Floats, Floats]:
 class Plan:
     """The release of a table, from public facts alone.
 
-    Parameters
-    ----------
-    target : int or None
-        Position of the column whose cells are the classes.
+    `target` is the position of the column whose cells are the classes.
     """
 
     cells: TableCells
@@ -222,10 +197,7 @@ class Plan:
     ) -> Plan:
         """Return the richest plan that the noise allows.
 
-        Parameters
-        ----------
-        shares : sequence of 3 float
-            Parts of it for margins, scores and tables.
+        `shares` are its parts for margins, scores and tables.
         """
         target, n_cells = cells.position, cells.n_cells
         plain = Structure(n_cells)
@@ -277,16 +249,7 @@ class Plan:
     def split(self, codes: Indices) -> tuple[Indices, list[Indices]]:
         """Return the classes and the cells of the other columns.
 
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n, n_columns)
-
-        Returns
-        -------
-        classes : ndarray of int of shape (m,)
-            Classes of the rows whose target is one of its levels; the others count
-            nowhere.
-        cells : list of ndarray of int of shape (m,)
+        Rows whose target is none of its levels are left out.
         """
         at = self.cells.position
         if at is not None:
@@ -299,30 +262,14 @@ class Plan:
     # -- what is read of the model ------------------------------------------------
 
     def in_order(self, classes: Indices, cells: Sequence[Indices]) -> list[Indices]:
-        """Return the codes of all columns in the order of the schema.
-
-        Parameters
-        ----------
-        classes : ndarray of int of shape (n,)
-        cells : sequence of ndarray of int of shape (n,)
-        """
+        """Return the codes of all columns in the order of the schema."""
         found = dict(zip(self.columns, cells, strict=True))
         if self.target is not None:
             found[self.target] = classes
         return [found[k] for k in range(len(found))]
 
     def joint(self, model: TableModel, columns: Sequence[int]) -> Floats:
-        """Return the masses of all cells of some columns.
-
-        Parameters
-        ----------
-        columns : sequence of int
-            Positions in the table.
-
-        Returns
-        -------
-        ndarray of shape ``[n_cells[k] for k in columns]``
-        """
+        """Return the masses of all cells of some columns, by their positions."""
         others = [k for k in columns if k != self.target]
         table = model.joint([self.columns.index(k) for k in others])
         if self.target is None or self.target not in columns:

@@ -36,15 +36,9 @@ _TELLING = 0.2
 
 @dataclass(frozen=True)
 class Budget:
-    """The noise that is to be had.
+    """The available noise: its deviation on a release of sensitivity one.
 
-    Parameters
-    ----------
-    deviation : float
-        Standard deviation of the noise on a release of sensitivity one.
-    relation : {'add_remove', 'replace'}
-        In which the sensitivity is meant.
-    norm : {1.0, 2.0}
+    The sensitivity is meant in `relation` and `norm`.
     """
 
     deviation: float
@@ -96,13 +90,10 @@ class Structure:
         )
 
     def noise_share(self, n_records: int, budget: Budget) -> float:
-        """Return the noise of a mean margin that had the whole budget.
+        """Return the l2 noise of a mean margin, as a share of the records.
 
-        Returns
-        -------
-        float
-            Its length in l2, which is about the root of the number of its counts times
-            their standard deviation, as a share of the records.
+        It is for the whole budget: the root of the number of counts times their
+        deviation.
         """
         unit = self.margin_sensitivity.value(budget.relation, budget.norm, None)
         lengths = [math.sqrt(self.n_classes * cells) for cells in self.n_cells]
@@ -112,34 +103,17 @@ class Structure:
     def score_noise(
         self, n_records: int, budget: Budget, shares: Sequence[float]
     ) -> float:
-        """Return the noise of a pair's score.
-
-        Returns
-        -------
-        float
-            Its standard deviation, as a share of the records.
-        """
+        """Return the deviation of a pair's score, as a share of the records."""
         if not self.n_pairs:
             return 0.0
         scores = self.stages(shares, budget.norm)[SCORES]
         return scores.unit(budget.relation, budget.norm) * budget.deviation / n_records
 
     def stages(self, shares: Sequence[float], norm: float) -> tuple[Stage, ...]:
-        """Return the stages of the release.
+        """Return the stages of the release: margins, scores and tables of links.
 
-        Parameters
-        ----------
-        shares : sequence of 3 float
-            Parts of the budget; not read where nothing is linked.
-        norm : {1.0, 2.0}
-            Norm of the noise.
-
-        Returns
-        -------
-        tuple of Stage
-            Margins; scores of the pairs; tables of the links. All are counts or sums
-            of absolute differences with public numbers, so that the record's cell in
-            each of some tables, or each score, moves by one.
+        All are counts or sums of absolute differences with public numbers, so that the
+        record's cell in each of some tables, or each score, moves by one.
         """
         v, pairs, tables = self.n_columns, self.n_pairs, self.margin_sensitivity
         if not pairs:
@@ -167,14 +141,7 @@ class Structure:
         return self.n_classes * sum(largest) + self.margin_cells
 
     def table_scale(self, n_tables: int, norm: float) -> float:
-        """Return the factor that makes some tables as sensitive as one a column.
-
-        Parameters
-        ----------
-        n_tables : int
-            Tables that are released in the last stage, at most one a column.
-        norm : {1.0, 2.0}
-        """
+        """Return the factor that makes some tables as sensitive as one a column."""
         return float((self.n_columns / n_tables) ** (1 / norm))
 
 
@@ -186,15 +153,7 @@ def affordable(
 ) -> Structure:
     """Return the first structure that the noise allows, by public numbers.
 
-    Parameters
-    ----------
-    wishes : sequence of Structure
-        Best first.
-
-    Returns
-    -------
-    Structure
-        The last one with independent columns, where the noise allows none.
+    It is the last one with independent columns, where the noise allows none.
     """
     for wish in wishes:
         told = wish.score_noise(n_records, budget, shares) <= _TELLING
@@ -214,16 +173,8 @@ def pairs_of(n_columns: int) -> list[tuple[int, int]]:
 def joint_counts(columns: Sequence[Indices], n_cells: Sequence[int]) -> Floats:
     """Count the records of every combination of cells of some columns.
 
-    Parameters
-    ----------
-    columns : sequence of ndarray of int of shape (n_records,)
-        Cells, column ``k`` in ``range(n_cells[k])``.
-
-    Returns
-    -------
-    ndarray of shape `n_cells`
-        Whole numbers. One record stands in one cell: added or removed it moves the
-        counts by one (l1 and l2), replaced by 2 (l1) or the root of 2 (l2).
+    One record stands in one cell: added or removed it moves the counts by one (l1 and
+    l2), replaced by 2 (l1) or the root of 2 (l2).
     """
     # one code for each combination and no indicator columns: n integers, whatever the
     # number of cells
@@ -243,22 +194,11 @@ def dependence_scores(
 ) -> Iterator[float]:
     """Yield how far pairs of columns are from independence within the classes.
 
-    Parameters
-    ----------
-    classes : ndarray of int of shape (n_records,)
-    cells : sequence of ndarray of int of shape (n_records,)
-        Cells of each column.
-    margins : sequence of ndarray of shape (n_classes, n_cells[k])
-        *Released* margins of each column, which the pairs are compared with; each class
-        has one mass in all of them.
-
-    Yields
-    ------
-    score : float
-        Sum of absolute differences between the counts of (class and) both columns and
-        what they would be if the columns were independent by these margins. As these
-        are public, one record moves one cell of one table a pair: each score by at most
-        one where it is added or removed, and by two where it is replaced.
+    The score is the sum of absolute differences between the counts of (class and) both
+    columns and those of independent columns by the *released* margins. As these are
+    public, one record moves one cell of one table a pair: each score by at most one
+    where it is added or removed, and by two where it is replaced. Each class has one
+    mass in all margins.
     """
     n_classes = len(margins[0])
     for i, j in pairs:
@@ -270,17 +210,9 @@ def dependence_scores(
 
 
 def independent_table(rows: Floats, columns: Floats) -> Floats:
-    """Return the counts of two columns that are independent within the classes.
+    """Return counts (n_classes, a, b) of two columns independent within the classes.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_classes, a)
-    columns : ndarray of shape (n_classes, b)
-        Non-negative, with the same sum as `rows` in each class.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, a, b)
+    Both are non-negative, with the same sum in each class.
     """
     masses = rows.sum(axis=1, keepdims=True)
     shares = rows / np.where(masses > 0, masses, 1.0)
@@ -312,13 +244,7 @@ class WeightedMean:
         self._weight: Floats | float = 0.0
 
     def add(self, estimate: Floats, variance: ArrayLike) -> None:
-        """Take in an estimate.
-
-        Parameters
-        ----------
-        variance : array-like that broadcasts against it
-            Variance of each entry.
-        """
+        """Take in an estimate, with the variance of each entry."""
         weight = 1 / np.asarray(variance, dtype=float)
         self._weighted = self._weighted + weight * estimate
         self._weight = self._weight + weight
@@ -330,18 +256,7 @@ class WeightedMean:
 
 
 def project_on_mass(values: Floats, mass: ArrayLike) -> Floats:
-    """Return the nearest non-negative vectors of given sums.
-
-    Parameters
-    ----------
-    values : ndarray of shape (..., m)
-    mass : array-like of shape (...,)
-        Non-negative.
-
-    Returns
-    -------
-    ndarray of shape (..., m)
-    """
+    """Return the nearest non-negative vectors (..., m) of given sums (...,)."""
     mass = np.asarray(mass, dtype=float)[..., None]
     scale = np.where(mass > 0, mass, 1.0)
     return mass * project_on_simplex(values / scale)
@@ -350,16 +265,8 @@ def project_on_mass(values: Floats, mass: ArrayLike) -> Floats:
 def project_on_groups(values: Floats, groups: Indices, masses: Floats) -> Floats:
     """Return the nearest non-negative vectors whose groups have given sums.
 
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_cells)
-    groups : ndarray of int of shape (n_cells,)
-    masses : ndarray of shape (..., n_groups)
-        Non-negative.
-
-    Returns
-    -------
-    ndarray of shape (..., n_cells)
+    `values` (..., n_cells), `groups` (n_cells,) and non-negative `masses` (...,
+    n_groups).
     """
     nearest = np.empty_like(values)
     for group in range(masses.shape[-1]):
@@ -369,19 +276,9 @@ def project_on_groups(values: Floats, groups: Indices, masses: Floats) -> Floats
 
 
 def project_on_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return the nearest tables with given sums of rows and columns.
+    """Return the nearest tables (n_classes, a, b) with given sums of rows and columns.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_classes, a, b)
-    rows : ndarray of shape (n_classes, a)
-    columns : ndarray of shape (n_classes, b)
-        With the same sum as `rows` in each class.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, a, b)
-        Entries may be negative.
+    Rows and columns have the same sum in each class. Entries may be negative.
     """
     a, b = table.shape[1:]
     of_rows = rows - table.sum(axis=2)
@@ -398,21 +295,9 @@ def project_on_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
 
 
 def scale_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Scale rows and columns of non-negative tables to given sums, exactly.
+    """Scale non-negative tables (n_classes, a, b) to given sums of rows and columns.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_classes, a, b)
-        Non-negative.
-    rows : ndarray of shape (n_classes, a)
-    columns : ndarray of shape (n_classes, b)
-        With the same sum as `rows` in each class.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, a, b)
-        Non-negative, with these sums up to rounding, also where cells, rows or columns
-        of `table` are zero.
+    The sums hold up to rounding, also where cells, rows or columns of `table` are zero.
 
     References
     ----------
@@ -441,20 +326,10 @@ def scale_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
 
 
 def fit_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Make noisy tables non-negative and consistent with their margins.
+    """Make noisy tables non-negative and consistent with their non-negative margins.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_classes, a, b)
-        With noise of one scale in every cell.
-    rows : ndarray of shape (n_classes, a)
-    columns : ndarray of shape (n_classes, b)
-        Non-negative, with the same sum as `rows` in each class.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, a, b)
-        Non-negative, with these margins up to rounding.
+    `table` (n_classes, a, b) has noise of one scale in every cell; the margins have the
+    same sum in each class.
     """
     for _ in range(_ALTERNATIONS):
         table = np.maximum(project_on_margins(table, rows, columns), 0.0)

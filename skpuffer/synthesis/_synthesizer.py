@@ -53,8 +53,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     """Synthetic table with the margins and the links of a private one.
 
     A tree links each column to the one it depends on most, within the classes of a
-    target if one is named; :meth:`sample` draws rows by it, as many and as often as
-    wanted, at no further cost.
+    target if one is named. :meth:`sample` draws any number of rows at no further cost.
 
     Parameters
     ----------
@@ -70,24 +69,22 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         Public code book: which columns there are, their bounds and levels. None needs
         `bounds` or `categories`.
     target : str or int, default=None
-        Column within whose classes the others are linked, so that models that are
-        trained to predict it on the synthetic table do well on real ones. None is the
-        target of the schema if that is a category, and otherwise none. Rows whose
-        target is none of the public levels count as nothing.
+        Column within whose classes the others are linked, for models that predict it.
+        None is the target of the schema if that is a category, and otherwise none. Rows
+        whose target is none of the public levels are not counted.
     shares : tuple of 3 float, default=(0.2, 0.1, 0.7)
         Parts of the budget for the margins, the choice of the tree, and its tables: of
         mu squared with Gaussian noise, of epsilon with Laplace noise.
     n_bins : int, default=32
         Cells of a number for which the schema does not say how many; amounts have cells
-        of the logarithm. More cells are finer, and each has noise of its own. A number
-        whose bounds begin or end at zero has a cell for zero alone, and ten more
-        towards it, each half as wide as the next: many numbers are mostly zero, or
-        small beside their largest.
+        of the logarithm. More cells are finer, but noisier. A number whose bounds begin
+        or end at zero has a cell for zero alone, and ten more towards it, each half as
+        wide as the next.
     max_cells : int, default=2**18
         Most cells that a table of two columns, and the target, may have.
     n_samples : int, default=None
-        Rows that :meth:`sample` draws unless it is told. None is the number of records,
-        which is public, or the noisy one where ``size='private'``.
+        Rows that :meth:`sample` draws by default. None is the number of records, which
+        is public, or the noisy one where ``size='private'``.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public bounds, where there is no `schema`.
     categories : dict of {column: list}, default=None
@@ -100,16 +97,15 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     Attributes
     ----------
     tree_ : list of (column, column)
-        Links, each column met before those that hang on it; within the classes of the
-        target if `structure_` says so. Pairs whose link would be mostly noise are not
-        linked.
+        Links, each parent before its children; within the classes of the target if
+        `structure_` says so. Links that would be mostly noise are left out.
     structure_ : {'classes', 'tree', 'independent'}
         Structure that the noise allowed, by public numbers alone: links within the
         classes of the target, links without regard to it, or none.
     columns_ : list
         Names of the columns of the synthetic table.
     n_samples_ : int
-        Rows that :meth:`sample` draws unless it is told.
+        Rows that :meth:`sample` draws by default.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
@@ -128,36 +124,31 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
 
     Notes
     -----
-    *The release* has these parts, one after the other and accounted for as one
-    mechanism: the counts of all columns (and classes); for every pair of columns the
-    sum of absolute differences between its counts and what they would be if both were
-    independent by the counts released before; the tables of the links of the maximum
-    spanning tree. With v columns besides the target and P pairs, one record moves these
-    by at most sqrt(v), sqrt(P) and sqrt(v) in l2 where it is added or removed;
-    replaced, by sqrt(2 v), 2 sqrt(P) and sqrt(2 v). Everything else is post-processing.
+    *The release* is accounted for as one mechanism of three stages: the counts of all
+    columns (and classes); for every pair of columns the sum of absolute differences
+    between its counts and those of independent columns; the tables of the links of the
+    maximum spanning tree. With v columns besides the target and P pairs, one record
+    moves these by at most sqrt(v), sqrt(P) and sqrt(v) in l2 where it is added or
+    removed; replaced, by sqrt(2 v), 2 sqrt(P) and sqrt(2 v). Everything else is
+    post-processing.
 
-    *Post-processing.* Cells too rare for a row of their own in a table are put together
-    there, by released counts. A link that is not better than none by its noisy score,
-    less its table's own noise, is left out, and its share is spent on the margins.
-    Margins and masses are inverse-variance means of all that measures them. Tables are
-    projected on their margins and made non-negative in turn, then scaled (Sinkhorn), so
-    that all agree exactly.
+    *Post-processing.* Rare cells are put together in a table, by released counts. A
+    link whose noisy score is below its table's own noise is left out, and its share is
+    spent on the margins. Margins are inverse-variance means of all measurements. Tables
+    are made non-negative and scaled (Sinkhorn), so that all agree exactly.
 
-    *Where noise forbids.* If the noise of the margins, by their number of cells, or
-    that of a score is too large a share of the records, the classes and then the tree
-    are given up before anything is released, and the whole budget goes to the margins;
-    a warning says so.
+    *Where noise forbids.* If the noise of margins or scores is too large a share of the
+    records, the classes and then the tree are given up before anything is released. A
+    warning says so.
 
     *Limits.* A synthetic table has no link beyond the tree, and no rare combination is
-    real. Levels and bounds are public facts, none of them read off the data; a
-    combination that cannot be may well come. The number of records is public too,
-    unless it is private: links are then chosen as for 5000 records.
+    real. Impossible combinations may occur. The number of records is public, unless it
+    is private: links are then chosen as for 5000 records.
 
     References
     ----------
     Chow and Liu (1968), Approximating discrete probability distributions with
-    dependence trees; McKenna, Miklau and Sheldon (2021), Winning the NIST contest (the
-    tree, chosen and measured under noise).
+    dependence trees; McKenna, Miklau and Sheldon (2021), Winning the NIST contest.
 
     Examples
     --------
@@ -171,11 +162,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     >>> table = pd.DataFrame({"age": age, "smoker": smoker})
     >>> schema = Schema({"age": Number(18, 80, integer=True), "smoker": ["no", "yes"]})
     >>> synthesizer = PrivateTableSynthesizer(schema=schema).fit(table)
-    >>> rows = synthesizer.sample(1000)
-    >>> rows.shape, list(rows["smoker"].cat.categories)
-    ((1000, 2), ['no', 'yes'])
-    >>> synthesizer.tree_
-    [('age', 'smoker')]
+    >>> synthesizer.sample(1000).shape, synthesizer.tree_
+    ((1000, 2), [('age', 'smoker')])
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -366,13 +354,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         Returns
         -------
         pandas.DataFrame of shape (n, n_columns)
-            Of the columns, types and levels of the schema. Each cell of the margins
-            has its share of the rows, rounded up or down.
-
-        Raises
-        ------
-        ValueError
-            If `n` is no number of rows.
+            Of the columns, types and levels of the schema. Each cell of the margins has
+            its share of the rows, rounded up or down.
         """
         check_is_fitted(self)
         n = self.n_samples_ if n is None else check_count(n=n)
