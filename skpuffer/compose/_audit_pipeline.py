@@ -79,31 +79,21 @@ def audit_pipeline(
 ) -> PipelineAudit:
     """Name each step that sees private rows, before any row is there.
 
-    A private estimator is private of the rows that reach it. A step before it that is
-    fitted on the same rows without noise, a wrapper that repeats or weighs records and
-    whatever is fitted beside it release what no certificate covers.
+    A private estimator is private of the rows that reach it. Steps before it that are
+    fitted on the same rows without noise, and wrappers that repeat or weigh records,
+    release what no certificate covers.
 
     Parameters
     ----------
     estimator : estimator
         A pipeline, search or other estimator, fitted or not.
     row_wise : collection of str, default=()
-        Names of steps that are declared to change each row by itself, for
-        :class:`~sklearn.preprocessing.FunctionTransformer` and estimators that are not
-        known here: as the audit names them, or their last part.
+        Names of steps that are declared to change each row by itself, such as
+        :class:`~sklearn.preprocessing.FunctionTransformer`.
 
     Returns
     -------
     audit : PipelineAudit
-
-    Raises
-    ------
-    ValueError
-        If `row_wise` names a step that is not there.
-
-    See Also
-    --------
-    PublicPreprocessing : Preprocessing fitted on public rows.
 
     Examples
     --------

@@ -70,19 +70,7 @@ def score(
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the score of the estimator inside. It is not private.
-
-    Parameters
-    ----------
-    X : {array-like, data frame} of shape (n_records, n_features)
-        A secret column is ignored.
-    y : array-like of shape (n_records,), default=None
-    sample_weight : array-like of shape (n_records,), default=None
-
-    Returns
-    -------
-    float
-    """
+    """Return the score of the estimator inside; it is not private."""
     # `fit` refuses weights, which would move the release further; a score moves nothing
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     found: float = self._call("score", X, y, **weights)
@@ -93,35 +81,13 @@ def score(
 def fit_transform(
     self: Any, X: Table, y: ArrayLike | None = None, *, secret: ArrayLike | None = None
 ) -> Any:
-    """Fit, then transform the same table. The result is not private.
-
-    Parameters
-    ----------
-    X : {array-like, data frame} of shape (n_records, n_features)
-    y : array-like of shape (n_records,), default=None
-    secret : array-like of shape (n_records,), default=None
-        As in `fit`.
-
-    Returns
-    -------
-    array
-    """
+    """Fit, then transform the same table; the result is not private."""
     return self.fit(X, y, secret=secret).transform(X)
 
 
 @offered("set_output")
 def set_output(self: Any, *, transform: str | None = None) -> Any:
-    """Set what `transform` of the estimator inside returns.
-
-    Parameters
-    ----------
-    transform : {'default', 'pandas', 'polars'}, default=None
-        As in scikit-learn.
-
-    Returns
-    -------
-    self : object
-    """
+    """Set what `transform` of the estimator inside returns."""
     # the one that is cloned by the next fit, and the fitted one if there is one
     for inside in (self.estimator, getattr(self, "estimator_", None)):
         if inside is not None:

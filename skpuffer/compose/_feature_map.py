@@ -53,27 +53,12 @@ def subject_of(names: Sequence[str]) -> Statement:
 class FeatureMap:
     """Public preprocessing as a function of a table, comparable by content.
 
-    Applied to data and prior alike, so that both reach the model in the same columns
-    and units.
-
-    Parameters
-    ----------
-    transformer : transformer
-        Fitted, or one that needs no fit. Not to be changed afterwards.
-    columns : tuple of str or None
-        Columns of a data frame that it reads; None for arrays.
-    assumption : Statement
-        Sentence of the certificate on what makes it public.
-    leaks : tuple of Statement, default=()
-        Parts of the private data it was fitted on, in sentences.
-    owner : Statement, default=TRANSFORMER
-        Owner of the code that maps records, for messages.
+    It is applied to data and prior alike.
 
     Notes
     -----
-    Two maps are equal if their transformers have the same content, so that what was
-    computed under one holds under the other. A transformer that cannot be hashed (it
-    holds a lambda) makes a map that equals its own copies only.
+    Two maps are equal if their transformers have the same content. One that cannot be
+    hashed (it holds a lambda) makes a map that equals its own copies only.
     """
 
     def __init__(
@@ -107,23 +92,7 @@ class FeatureMap:
         return int(getattr(self._transformer, "n_features_in_", 0))
 
     def __call__(self, table: Table) -> Floats:
-        """Map a table.
-
-        Parameters
-        ----------
-        table : {data frame, array-like} of shape (n_records, n_columns)
-            A frame may have more columns than the map reads, in any order.
-
-        Returns
-        -------
-        ndarray of float of shape (n_records, n_features)
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, the number of records changes, or a column of the
-            result is not numeric.
-        """
+        """Map a table to an array of floats; a frame may have more columns."""
         return self._mapped(self._readable(table))
 
     def _mapped(self, raw: Any) -> Floats:
@@ -159,23 +128,10 @@ class FeatureMap:
         return numbers
 
     def check_by_record(self, table: Table, n_rows: int = 8) -> None:
-        """Refuse a map that mixes records.
+        """Refuse a map that mixes records: map a few rows alone and all in halves.
 
-        A map of single records is what makes one record's influence one record's: a
-        transformer that, say, subtracts the mean of the table it is given would pass
-        private values from one record to another behind the accountant's back.
-
-        Parameters
-        ----------
-        table : {data frame, array-like} of shape (n_records, n_columns)
-        n_rows : int, default=8
-            How many of the first rows are mapped again on their own; all are mapped
-            again in halves, some of them random, and in reverse order.
-
-        Raises
-        ------
-        ValueError
-            If they come out different.
+        A transformer that subtracts the mean of the table it is given, say, would pass
+        private values from one record to another without the accountant.
         """
         refuse_mixing(self._mapped, self._readable(table), self._owner, n_rows)
 
@@ -210,23 +166,7 @@ class FeatureMap:
 def refuse_mixing(
     apply: Callable[[Any], Any], rows: Any, owner: Statement, n_alone: int = 8
 ) -> None:
-    """Refuse a map that gives a record something else in other company.
-
-    Parameters
-    ----------
-    apply : callable
-        Takes a table and returns an ndarray with a row for each record.
-    rows : {DataFrame, ndarray, sparse matrix} of shape (n_records, n_columns)
-    owner : Statement
-        Owner of the code, for messages.
-    n_alone : int, default=8
-        How many of the first rows are mapped again on their own.
-
-    Raises
-    ------
-    ValueError
-        If records come out different.
-    """
+    """Refuse a map that gives a record something else in other company."""
     together = apply(rows)
     # Some rows alone, and all of them in other company. No test of finitely many
     # tables proves it, so the certificate states it as an assumption as well. The

@@ -26,18 +26,7 @@ if TYPE_CHECKING:
 def foreign_frozen(node: Any) -> Any:
     """Return steps that need no fit, such that foreign ones among them get none.
 
-    A step that says it needs no fit may still keep what it is given, and hand it on
-    with the fitted object.
-
-    Parameters
-    ----------
-    node : transformer, 'passthrough', 'drop' or None
-        A step for which :func:`is_fixed` is true.
-
-    Returns
-    -------
-    the same kind
-        Compositions are copied, without a cache on the disk.
+    A step that says it needs no fit may still keep what it is given.
     """
     if node is None or isinstance(node, str | FrozenEstimator):
         return node
@@ -67,14 +56,7 @@ def _holding(node: Any, **parts: Any) -> Any:
 
 
 def as_read(step: Any, rows: Any) -> Any:
-    """Return rows as a fitted step read them: a private one behind others, as an array.
-
-    Parameters
-    ----------
-    step : estimator
-        Fitted.
-    rows : {data frame, array-like, sparse matrix} of shape (n, n_columns)
-    """
+    """Return rows as a fitted step read them; behind others, as an array."""
     private = isinstance(step, PrivateEstimatorMixin)
     named = hasattr(step, "feature_names_in_") or hasattr(step, "feature_map_")
     if not private or named:
@@ -113,16 +95,7 @@ class ColumnSelection(_FixedStep):
         self.columns = columns
 
     def transform(self, X: Any) -> Any:
-        """Return the columns.
-
-        Parameters
-        ----------
-        X : {data frame, array-like} of shape (n, n_columns)
-
-        Returns
-        -------
-        the same kind, of shape (n, n_selected)
-        """
+        """Return the columns."""
         return safe_indexing(X, self.columns, axis=1)
 
 
@@ -139,16 +112,7 @@ class Chain(_FixedStep):
         self.steps = steps
 
     def transform(self, X: Any) -> Any:
-        """Pass rows through all steps.
-
-        Parameters
-        ----------
-        X : {data frame, array-like} of shape (n, n_columns)
-
-        Returns
-        -------
-        {data frame, ndarray, sparse matrix} of shape (n, n_features)
-        """
+        """Pass rows through all steps."""
         for _, step in self.steps:
             X = bounded(step.transform(as_read(step, X)), mapped=True)
         return X

@@ -56,85 +56,67 @@ class OutputPerturbation(
     StatedSensitivityMixin,
     PrivateEstimatorMixin,
 ):
-    """Output perturbation of any scikit-learn estimator: its parameters plus noise.
+    """Add noise to the parameters of any scikit-learn estimator.
 
-    The estimator is fitted on the private table as it is; what leaves is the vector
-    asked for, with noise. Its sensitivity must be known: give a `sensitivity`, or a
-    scenario that offers distributions of it or simulates whole tables
-    (:class:`~skpuffer.scenarios.SimulatorScenario`,
-    :class:`~skpuffer.scenarios.AttributeScenario`,
-    :class:`~skpuffer.scenarios.LawsScenario`,
-    :class:`~skpuffer.scenarios.SubsampleScenario`).
+    How far the parameters may move must be known. Give a `sensitivity`, or a scenario
+    that knows their distributions or simulates whole tables, such as
+    :class:`~skpuffer.scenarios.SimulatorScenario`.
 
     Parameters
     ----------
     estimator : estimator
-        Any scikit-learn estimator. Where it has a `random_state` that is None it is
-        fitted from the public seed 0, so that two tables differ in their records only.
-        It is fitted in silence, and so is what is nested in it: no callback is called,
-        nothing is printed and no warning gets out, for none of that carries noise.
-        Other processes would not keep silent, so any `n_jobs` in it is set to 1.
+        Any scikit-learn estimator. A `random_state` of None is the public seed 0, and
+        `n_jobs` is set to 1. It is fitted in silence: no callbacks, output or warnings.
     query : str, list of str or callable
-        Arrays to release, ``'coef_'`` unless said otherwise: attributes of the fitted
-        estimator, or a function of it that returns an array. Predictions need every
-        attribute they read, such as ``['coef_', 'intercept_']``.
+        Arrays to release, by default ``'coef_'``: attributes of the fitted estimator,
+        or a function of it. Predictions need every attribute they read, such as
+        ``['coef_', 'intercept_']``.
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     sensitivity : float or Sensitivity, default=None
         How far the vector moves at most when one record changes. A number is the l2
-        norm of the move when a record is replaced, and when one is added or removed; a
-        :class:`~skpuffer.releases.Sensitivity` tells the two, and norms, apart. It is
-        yours to prove: the certificate states it as an assumption.
+        norm; a :class:`~skpuffer.releases.Sensitivity` distinguishes relations and
+        norms. The certificate states it as an assumption, which you must prove.
     lipschitz : float, default=None
-        How far the vector moves at most, in l2, for each unit that one record moves: in
-        l2 of its features and, beside them, a regressor's target. Classifiers take it
-        with a `sensitivity`, for a change of label. Scenarios under which the secret
-        moves records only so far (:class:`~skpuffer.scenarios.GaussianScenario`,
-        :class:`~skpuffer.scenarios.DiffusionScenario`,
-        :class:`~skpuffer.scenarios.AttributeScenario`) take less noise with it. It is
-        yours to prove, for all tables.
+        How far the vector moves at most, in l2, for each unit that one record's
+        features (and a regressor's target) move in l2, for all tables. Classifiers also
+        need a `sensitivity`. Scenarios that bound a record's move take less noise with
+        it. You must prove it.
     n_outputs : int, default=None
-        Public length of the vector. Laplace noise needs it, to turn an l2 `sensitivity`
-        into an l1 one, and :class:`~skpuffer.accountants.SlicedWasserstein`, for its
-        directions.
+        Public length of the vector. Laplace noise and
+        :class:`~skpuffer.accountants.SlicedWasserstein` need it.
     units : array-like of shape (n_outputs,), default=None
-        Public unit of each number of the vector, attribute after attribute, to which
-        its noise is in proportion. `sensitivity` and `lipschitz` are then of the vector
-        in these units.
+        Public unit of each number of the vector, to which its noise is in proportion.
+        `sensitivity` and `lipschitz` are then in these units.
     ball : float or pair (center, radius), default=None
-        Public Euclidean ball to which the vector is projected, whatever the table; a
-        number is the radius around zero. :class:`~skpuffer.accountants.PAC` and
+        Public Euclidean ball (or its radius around zero) to which the vector is
+        projected. :class:`~skpuffer.accountants.PAC` and
         :class:`~skpuffer.accountants.ResidualPAC` need it where outputs are known by
         draws alone. `sensitivity` and `lipschitz` are of the projected vector.
     canonical : {'sort'}, default=None
-        'sort' puts the rows of what is released into one order, by the first array
-        asked for, and those of all others along with them: for cluster centres, whose
-        order is arbitrary and would be hidden by noise of its own.
+        'sort' puts the rows of what is released into one order, by the first array: for
+        cluster centres, whose order is arbitrary.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `classes` are those of its target. Numbers are scaled by their bounds,
-        levels become a column each, and rows lie in the unit ball, which is what the
-        estimator is fitted on. See :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with the
+        classes. Numbers are scaled by their bounds, levels become a column each, and
+        rows lie in the unit ball.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     value_ : ndarray or float, or dict of these
-        The noisy vector in the shape of what was asked for: for a list of attributes a
-        dict by their names.
+        The noisy vector in the shape of what was asked for.
     value_std_ : ndarray or float, or dict of these
         Standard deviation that the noise gives `value_`, exactly.
     estimator_ : estimator
-        A fresh estimator on which the noisy attributes and public facts are set, and
-        nothing else of the fit. Only if `query` names attributes that can be set.
+        A fresh estimator with the noisy attributes and public facts only, if `query`
+        names attributes that can be set. It makes predictions.
     classes_ : ndarray of shape (n_classes,)
         Public class labels, for a classifier.
     certificate_ : Certificate
@@ -144,26 +126,16 @@ class OutputPerturbation(
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    skpuffer.linear_model.PrivateLogisticRegression : Knows its own sensitivity.
-
-    Notes
-    -----
-    Predictions are made by `estimator_`. It has no attribute that was not released: the
-    intercept belongs into `query`, unless the estimator has ``fit_intercept=False``.
-
     Examples
     --------
-    Ridge regression on n rows and targets of norm at most 1. Its objective is strongly
-    convex, so one record more or less moves the minimiser by at most
+    Ridge regression is strongly convex: one record moves the minimiser by at most
     ``(1 + |w|) / alpha``, and ``|w|`` is at most ``sqrt(n / alpha)``:
 
     >>> import numpy as np
@@ -431,17 +403,7 @@ class OutputPerturbation(
 
     @offered("get_feature_names_out")
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the columns that `transform` makes.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            As in scikit-learn.
-
-        Returns
-        -------
-        ndarray of str
-        """
+        """Return the names of the columns that `transform` makes."""
         check_is_fitted(self)
         names: Array = self.estimator_.get_feature_names_out(input_features)
         return names
@@ -502,16 +464,7 @@ class RecordPoint:
         return rows
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity of points to moves of features, targets staying.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n_records, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
-        """
+        """Sensitivity of points to moves of features, targets staying."""
         # coordinates of the target do not move, as `move_assumptions` says
         moves: Floats = np.linalg.norm(gaps, norm, axis=1)
         return moves
@@ -533,9 +486,8 @@ ENVIRONMENT = ("_n_threads",)
 class FittedQuery(VectorQuery):
     """Query that fits a clone of an estimator and reads a vector off it.
 
-    Every fit runs from the same public seed, so that two tables differ in nothing but
-    their records, and NumPy's global state is not drawn from. Nothing hears of it, for
-    what is fitted carries no noise.
+    Every fit runs from the same public seed and in silence, so that two tables differ
+    in nothing but their records.
 
     Parameters
     ----------
@@ -543,15 +495,8 @@ class FittedQuery(VectorQuery):
         Attributes of the fitted estimator, or a function of it.
     classes : ndarray of shape (n_classes,) or None
         Labels by class index, for a classifier.
-    dim : int or None
-        Number of coordinates of the vector, if known.
     sort : bool, default=False
         Whether rows are put into one order; see :func:`sorted_rows`.
-
-    Attributes
-    ----------
-    environment : dict
-        Attributes of the fitted estimator that speak of the machine only.
     """
 
     _parameter, _source = "query", "fitted estimator"
@@ -578,24 +523,7 @@ class FittedQuery(VectorQuery):
         return [self._query] if isinstance(self._query, str) else list(self._query)
 
     def __call__(self, X: Matrix, y: Array | None) -> Floats:
-        """Return the stacked vector of a fit on one table.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix} of shape (n_records, n_features)
-        y : ndarray or None
-            Class indices, for a classifier.
-
-        Returns
-        -------
-        ndarray of shape (dim,)
-
-        Raises
-        ------
-        ValueError
-            If the arrays are not there, not finite numbers, or of another shape than
-            on the table before, or if the table has no record of a class.
-        """
+        """Return the stacked vector of a fit on one table."""
         if y is None and self._needs_target:
             raise scenario_error(
                 "query.target_lacking_in_draws",
@@ -663,24 +591,7 @@ class FittedQuery(VectorQuery):
 
 
 def sorted_rows(arrays: list[Floats]) -> list[Floats]:
-    """Return arrays with their rows in one order, whatever order they came in.
-
-    Parameters
-    ----------
-    arrays : list of ndarray
-        Arrays of as many rows each, such as centres and weights of clusters.
-
-    Returns
-    -------
-    list of ndarray
-        The rows of the first in lexicographic order, and those of the others in that
-        same order.
-
-    Raises
-    ------
-    ValueError
-        If their numbers of rows differ, or one has none.
-    """
+    """Return arrays with rows in the lexicographic order of the first array."""
     if len({array.shape[:1] for array in arrays}) > 1 or not arrays[0].ndim:
         raise value_error("query.sort_rows_unequal")
     rows = arrays[0].reshape(len(arrays[0]), -1)

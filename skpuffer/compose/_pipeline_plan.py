@@ -282,13 +282,7 @@ class _Planner:
         self.reads: dict[str, tuple[Any, FeatureMap | None]] = {}
 
     def __call__(self, name: str, node: Any, flow: Flow) -> Any:
-        """Note where rows of a private step come from, and let something stand for it.
-
-        Returns
-        -------
-        estimator
-            Fitted to made-up rows, if other steps follow.
-        """
+        """Note where a private step's rows come from, and put a stand-in for it."""
         unit = self.units[name]
         scenario = unit.estimator.scenario
         # blocks of records are those of a scenario of their own; by exact type, as
@@ -369,31 +363,7 @@ def plan_steps(
     groups: Any = None,
     n_units: int | None = None,
 ) -> PipelinePlan:
-    """Split one budget among the private steps, before any of it is spent.
-
-    Parameters
-    ----------
-    units : dict of {str: Unit}
-        The private ones.
-    flow : Flow
-        Flow of rows with the columns and types of the table.
-    y : array-like or None
-        Their targets, of all classes.
-    n_records : int
-        Number of records of the table.
-    groups : array-like of shape (n_records,), default=None
-    n_units : int, default=None
-        Number of units of privacy, where they have several records.
-
-    Raises
-    ------
-    CompositionError
-        If the certificates of the steps do not add up.
-    UnsupportedError
-        If a step cannot be planned from public facts.
-    ValueError
-        If the steps with a budget of their own cost more than the whole.
-    """
+    """Split one budget among the private steps, before any of it is spent."""
     planner = _Planner(units, budget, y, n_records, groups, steps[-1][0], n_units)
     settle_all(steps, flow, planner)
     found = {
@@ -427,14 +397,7 @@ def _refuse_more(budget: Budget, certificates: Sequence[Certificate]) -> None:
 def _split(
     planner: _Planner, free: Sequence[str], fixed: list[Certificate]
 ) -> dict[str, tuple[Any, Any, FitPlan]]:
-    """Plan the steps that share what the budget leaves them.
-
-    Where families of noise are to be chosen, each step alone takes the one of least
-    error at its own epsilon. Gaussian noise adds up better, so that all of that family
-    may err less together: the split of less error is taken. It may spend more, too:
-    where a step would change its family with a little more epsilon, the total jumps
-    above the budget, and the choice by steps ends below it.
-    """
+    """Plan the steps that share what the budget leaves them."""
     accountant = planner.budget.accountant
     most = float(accountant.epsilon)
     if len(free) == 1 and not fixed:
@@ -664,13 +627,7 @@ def offers(pipeline: Any, name: str) -> bool:
 
 
 def names_out(pipeline: Any, input_features: ArrayLike | None = None) -> Array:
-    """Return the names of what `transform` returns, or the last step reads.
-
-    Parameters
-    ----------
-    input_features : array-like of str, default=None
-        Names of the raw columns; None takes those seen in `fit`.
-    """
+    """Return the names of what `transform` returns, or the last step reads."""
     check_is_fitted(pipeline)
     steps = [pair for pair in pipeline.steps_ if not is_passed_over(pair[1])]
     if steps and not hasattr(steps[-1][1], "transform"):

@@ -124,39 +124,33 @@ class PrivatePipeline(
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseComposition,  # type: ignore[misc] # scikit-learn is untyped
 ):
-    """Pipeline that is private as a whole: one budget and one certificate.
+    """Run a pipeline that is private as a whole: one budget and one certificate.
 
-    Each step is *private* (an estimator of skpuffer, which releases what it learns with
-    noise), *public* (fitted on the rows of `reference`, or fitted beforehand and
-    frozen) or *row-wise* (it learns nothing of the rows, and changes each by itself).
-    Anything else is refused by its name before any row is read.
+    Each step is *private* (it releases what it learns with noise), *public* (fitted on
+    the rows of `reference`, or frozen) or *row-wise* (it changes each row by itself).
+    Anything else is refused before any row is read.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        As in :class:`~sklearn.pipeline.Pipeline`; 'passthrough' and None are steps that
-        do nothing. Pipelines, feature unions and column transformers of allowed parts
-        are allowed, and :class:`~skpuffer.schema.Schema` is a parameter of a first
-        private step. The steps are copied, and the copies fitted.
+        As in :class:`~sklearn.pipeline.Pipeline`. Pipelines, feature unions and column
+        transformers of allowed parts are allowed. A :class:`~skpuffer.schema.Schema` is
+        a parameter of a first private step. The steps are copied, and the copies
+        fitted.
     accountant : Accountant, default=None
-        How the loss is counted, and what all private steps may spend together. Each
-        whose own `accountant` is None gets a copy of it with a part of the epsilon; one
-        with an accountant of its own spends just what that says. None is
-        (1, 1e-5)-differential privacy, as in the estimators, if a step needs it.
+        Budget of all private steps together. Steps whose own `accountant` is None get a
+        part of the epsilon; others spend what theirs says. None is (1,
+        1e-5)-differential privacy.
     scenario : Scenario, default=None
         The secret, for each private step whose own `scenario` is None.
     shares : dict of {str: float}, default=None
-        In which proportion the epsilons of private steps are, by name: nested names are
-        joined by two underscores. None is by public expected error: that of a step is
-        the length of its noise relative to what it is added to, and the sum of their
-        squares is made least.
+        Proportions of the epsilons of private steps, by name (nested names are joined
+        by two underscores). None makes the sum of squared relative errors least.
     reference : table, default=None
-        Public rows to fit public steps on, with the columns of the data and maybe
-        others.
+        Public rows to fit public steps on, with the columns of the data.
     row_wise : collection of str, default=()
-        Names of steps that are declared to change each row by itself:
-        :class:`~sklearn.preprocessing.FunctionTransformer`, of whose function nothing
-        is known.
+        Names of steps that are declared to change each row by itself, such as
+        :class:`~sklearn.preprocessing.FunctionTransformer`.
     random_state : int, RandomState instance, Generator or None, default=None
         Seeds private steps whose own is None. None draws noise from the operating
         system's entropy. A seed warns.
@@ -172,50 +166,34 @@ class PrivatePipeline(
     certificates_ : dict of {str: Certificate}
         Certificate of each private step.
     epsilons_ : dict of {str: float}
-        Budget spent by each private step, where it is an epsilon. Together they cost
-        less than their sum.
+        Budget spent by each private step, where it is an epsilon.
     noises_ : dict of {str: Noise}
         The noise of each private step.
     n_features_in_ : int
-        Number of raw columns, a secret column not counted.
+        Number of raw columns without a secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the raw columns, if all are strings.
     classes_ : ndarray of shape (n_classes,)
         Public class labels, if the last step is a classifier.
 
-    Raises
-    ------
-    ValueError
-        By `fit`, if a step is not allowed, or the certificates of steps do not add up:
-        before anything is spent.
-
     See Also
     --------
     audit_pipeline : What each step of any pipeline does with private rows.
-    PublicPreprocessing : One private estimator behind public steps.
-    make_private_pipeline : The same, with names made of classes.
 
     Notes
     -----
-    The release of a private step is public, and so is what later steps make of it:
-    given it, they are mechanisms on the same records, each mapped by itself, and their
-    certificates add up as those of any adaptive sequence. Bounds and norms of a later
-    step are in the units of the rows that reach it. They are parameters, to which rows
-    are clipped, and need not be true of the rows.
+    Later steps are mechanisms on the same records given what earlier ones released, so
+    certificates add up as those of any adaptive sequence. Rows are clipped to the
+    bounds and norms of a later step, in the units of the rows that reach it.
 
-    The budgets of the steps are found by a search: their epsilons are scaled up
-    together until the composition of the certificates they would have (by privacy-loss
-    distributions, or by Rényi curves) costs what the accountant allows. Each step is
-    planned from public facts first, as by `preview`; one that would release anything
-    else in the fit is stopped before it does. If a later step fails, what the earlier
-    ones released has been paid for, and nothing is fitted.
+    Epsilons are scaled up together until the composition of the certificates costs what
+    the accountant allows. Each step is planned from public facts, and stopped if the
+    fit would release anything else. If a later step fails, the earlier ones have been
+    paid for, and nothing is fitted.
 
-    Where the accountant's noise is to be chosen (``noise='auto'``), it is of the family
-    of least error in each step, or Gaussian in all that share the budget, if that makes
-    the sum of their squared errors less.
-
-    There is no `memory`, and steps with one are refused: a fit from a cache is a
-    release that no ledger hears of.
+    With ``noise='auto'`` each step takes the family of least error, or all that share
+    the budget take Gaussian noise, if the sum of their squared errors is less. Steps
+    with a `memory` are refused: a fit from a cache is a release that no ledger records.
 
     Examples
     --------
@@ -287,18 +265,17 @@ class PrivatePipeline(
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_records, n_columns)
-            Private records. A column that a scenario names as the secret is dropped.
+            Private records. A secret column is dropped.
         y : array-like of shape (n_records,), default=None
             Private target, where the last step has one.
         secret, groups : array-like of shape (n_records,), default=None
             As in the `fit` of a private step.
         **refused : dict
-            Nothing else is taken, as there.
+            Nothing else is taken.
 
         Returns
         -------
         self : object
-            The fitted pipeline.
         """
         refuse_arguments(self, refused)
         fitted: Self = self._fit_validated(X, y, secret, groups)
@@ -549,25 +526,25 @@ class PrivatePipeline(
     ) -> PipelinePreview:
         """Return noise and certificates of a fit, step by step, before any is made.
 
-        No row is read, no noise drawn, no budget spent, no callback told and no
-        attribute set. Facts that only rows can tell are not foreseen.
+        No row is read, no noise drawn and no budget spent. Facts that only rows can
+        tell are not foreseen.
 
         Parameters
         ----------
         n_records : int
             Number of records of the table.
         n_features : int, default=None
-            Number of its columns, a secret one counted if the table has it. One of
-            `n_features`, `feature_names` and `example` is needed, except where
-            `reference` or the `schema` of a first step knows the columns.
+            Number of its columns, with a secret one. One of `n_features`,
+            `feature_names` and `example` is needed, except where `reference` or a
+            `schema` knows the columns.
         feature_names : sequence of str, default=None
-            Names of its columns, likewise.
+            Names of its columns.
         example : {array-like, data frame} of shape (n, n_columns), default=None
             Public or made-up rows with the columns and types of the table.
         classes : array-like, default=None
             Class labels of a classifier, where none are declared.
         target_name : str, default=None
-            Name of the target, where a scenario knows it by one.
+            Name of the target, where a scenario needs it.
         groups : array-like of shape (n_records,), default=None
             As in `fit`.
 
@@ -580,8 +557,8 @@ class PrivatePipeline(
         ValueError
             As `fit`, or if a public fact is missing.
         UnsupportedError
-            If the noise depends on the rows, or an accountant cannot work from what a
-            scenario offers.
+            If the noise depends on the rows, or an accountant does not support a
+            scenario.
         """
         n_records = check_count(n_records=n_records)
         copy = clone(self)
@@ -649,17 +626,7 @@ class PrivatePipeline(
 
     @offered("set_output")
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Set what `transform` of the last step returns.
-
-        Parameters
-        ----------
-        transform : {'default', 'pandas', 'polars'}, default=None
-            As in scikit-learn.
-
-        Returns
-        -------
-        self : object
-        """
+        """Set what `transform` of the last step returns."""
         # the one that is copied by the next fit, and the fitted one if there is one
         for steps in (self.steps, getattr(self, "steps_", ())):
             if steps and hasattr(steps[-1][1], "set_output"):
@@ -675,19 +642,7 @@ class PrivatePipeline(
         secret: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Any:
-        """Fit, then transform the same table. The result is not private.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_columns)
-        y : array-like of shape (n_records,), default=None
-        secret, groups : array-like of shape (n_records,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        array
-        """
+        """Fit, then transform the same table. The result is not private."""
         fitted: Any = self.fit(X, y, secret=secret, groups=groups)
         return fitted.transform(X)
 
@@ -700,19 +655,7 @@ class PrivatePipeline(
         secret: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Any:
-        """Fit, then predict the same table. The result is not private.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_columns)
-        y : array-like of shape (n_records,), default=None
-        secret, groups : array-like of shape (n_records,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        array
-        """
+        """Fit, then predict the same table. The result is not private."""
         fitted: Any = self.fit(X, y, secret=secret, groups=groups)
         return fitted.predict(X)
 
@@ -724,17 +667,7 @@ class PrivatePipeline(
         return classes
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of what `transform` returns, or the last step reads.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the raw columns; None takes those seen in `fit`.
-
-        Returns
-        -------
-        ndarray of str
-        """
+        """Return the names of what `transform` returns, or the last step reads."""
         return names_out(self, input_features)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -743,16 +676,7 @@ class PrivatePipeline(
     # -- a list of steps -------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters, those of the steps among them.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-        """
+        """Return parameters, those of the steps among them."""
         params: dict[str, Any] = self._get_params("steps", deep=deep)
         return params
 
@@ -767,9 +691,8 @@ class PrivatePipeline(
     def __getitem__(self, which: Any) -> Any:
         """Return a step, or a pipeline of some of them.
 
-        Of a fitted pipeline these are fitted, and a slice is a
-        :class:`~sklearn.pipeline.Pipeline` of frozen steps: to fit some of the steps is
-        another release.
+        A slice of a fitted pipeline is a :class:`~sklearn.pipeline.Pipeline` of frozen
+        steps.
         """
         return step_or_slice(self, which)
 
@@ -780,19 +703,7 @@ class PrivatePipeline(
         return tags_of_steps(super().__sklearn_tags__(), self.steps)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the steps and steps themselves among them.
-
-        ``accountant__epsilon`` where the accountant is None is that of the default one.
-
-        Parameters
-        ----------
-        **params : dict
-            As in scikit-learn.
-
-        Returns
-        -------
-        self : object
-        """
+        """Set parameters, those of the steps and steps themselves among them."""
         nested = any(key.startswith("accountant__") for key in params)
         if nested and self.accountant is None and params.get("accountant") is None:
             scenario = params.get("scenario", self.scenario)

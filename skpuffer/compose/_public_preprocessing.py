@@ -68,26 +68,22 @@ class PublicPreprocessing(
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
 ):
-    """Public preprocessing in front of a private estimator.
+    """Apply public preprocessing in front of a private estimator.
 
-    One-hot encoding and scaling stand between the raw columns, in which a scenario's
-    prior speaks, and the model. Here they are made without the private rows and applied
-    to the data *and* to the prior, so that the scenario's distributions are those of
-    what the model really reads.
+    The preprocessing is made without the private rows and applied to the data *and* to
+    the scenario's prior, so that its distributions are those of what the model reads.
 
     Parameters
     ----------
     transformer : transformer
-        A scikit-learn transformer, also a pipeline or a column transformer. One with
-        nothing to learn (stateless, or fitted and wrapped in
-        :class:`sklearn.frozen.FrozenEstimator`) is used as it is; any other is fitted
-        on public rows: on `reference`, or else on the rows of the scenario's prior. It
-        must map each record by itself.
+        A scikit-learn transformer that maps each record by itself. One with nothing to
+        learn (stateless or frozen) is used as it is; any other is fitted on
+        `reference`, or else on the rows of the scenario's prior.
     estimator : private estimator
         One of skpuffer's estimators, with its scenario and accountant.
     reference : table, default=None
-        Public rows to fit the transformer on, with the columns of the data and maybe
-        others. They do not replace the scenario's prior.
+        Public rows to fit the transformer on, with the columns of the data. They do not
+        replace the scenario's prior.
 
     Attributes
     ----------
@@ -104,16 +100,11 @@ class PublicPreprocessing(
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
-        Number of raw columns, the secret column not counted.
+        Number of raw columns without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the raw columns, if all are strings.
     classes_ : ndarray of shape (n_classes,)
         Public class labels, if the estimator is a classifier.
-
-    See Also
-    --------
-    skpuffer.preprocessing.PublicOneHotEncoder : Encodes by public categories.
-    skpuffer.summary.PrivateStandardScaler : Scales by private moments instead.
 
     Examples
     --------
@@ -167,12 +158,11 @@ class PublicPreprocessing(
         secret, groups : array-like of shape (n_records,), default=None
             As in the estimator's own `fit`.
         **refused : dict
-            Nothing else is taken, as there.
+            Nothing else is taken.
 
         Returns
         -------
         self : object
-            The fitted estimator.
         """
         refuse_arguments(self, refused)
         fitted: Self = self._fit_validated(X, y, secret, groups)
@@ -222,14 +212,7 @@ class PublicPreprocessing(
     def _mapped(
         self, X: Any, secret: Any, made_up: bool = False
     ) -> tuple[PrivateEstimatorMixin, Any, Any, FeatureMap]:
-        """Return the estimator to fit, raw rows without the secret, and the public map.
-
-        Parameters
-        ----------
-        made_up : bool, default=False
-            Whether the rows stand for others: then it says nothing that they are among
-            the public ones.
-        """
+        """Return the estimator to fit, rows without the secret, and the public map."""
         self._check_estimator()
         # The inner estimator's own template runs, told of the map: it binds the
         # scenario in raw columns and the model in mapped ones, and one certificate
@@ -379,19 +362,7 @@ class PublicPreprocessing(
         return classes
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of what `transform` returns, or the estimator reads.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the raw columns; None takes those seen in `fit`.
-
-        Returns
-        -------
-        ndarray of str
-            The transformer's names; where the estimator inside transforms as well, what
-            it makes of them.
-        """
+        """Return the names of what `transform` returns, or the estimator reads."""
         check_is_fitted(self)
         names: Array = self.transformer_.get_feature_names_out(input_features)
         if hasattr(self.estimator_, "get_feature_names_out"):
@@ -429,20 +400,7 @@ class PublicPreprocessing(
 def rows_like(public: Any, X: Any, owner: object) -> Any:
     """Return public rows with the columns of the data, in their order.
 
-    Parameters
-    ----------
-    public : data frame, array-like or ReferenceTable
-        Columns that the data lacks (the secret, the target) are left out.
-    X : data frame or ndarray of shape (n_records, n_columns)
-        The data, for the names and the number of its columns.
-    owner : Statement
-        Where the rows come from, for messages.
-
-    Raises
-    ------
-    ScenarioError
-        If the columns cannot be matched: by name, or by position where one of the two
-        has no names.
+    Columns are matched by name, or by position where one of the two has no names.
     """
     # the table's own error may quote what it holds, so say no more than this
     try:
@@ -477,15 +435,7 @@ def rows_like(public: Any, X: Any, owner: object) -> Any:
 
 
 def share_records(given: Any, reference: Any, X: Any, public: Any) -> bool:
-    """Whether reference rows hold private ones.
-
-    Parameters
-    ----------
-    given, reference : table
-        As they came: compared if both have names.
-    X, public : table
-        The same without the secret, with the same columns in the same order.
-    """
+    """Whether reference rows hold private ones."""
     raw = columns_of(given), columns_of(reference)
     known = columns_of(X, column_names(X))
     # by position where one of them has no names

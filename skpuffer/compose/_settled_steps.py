@@ -254,31 +254,14 @@ def _fitted(step: Any, name: str, flow: Flow) -> Any:
 
 
 def chosen_rows(table: Any, places: Any) -> Any:
-    """Some rows of a table.
-
-    Parameters
-    ----------
-    table : {DataFrame, ndarray}
-    """
+    """Some rows of a table."""
     return safe_indexing(table, np.asarray(places), axis=0)
 
 
 def settle_all(
     steps: Sequence[tuple[str, Any]], flow: Flow, fit_private: FitPrivate
 ) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
-    """Fit all steps, each on what those before it return.
-
-    Parameters
-    ----------
-    fit_private : callable
-        By which a private one is fitted.
-
-    Returns
-    -------
-    fitted : list of (str, estimator)
-    released : tuple of str
-        Names of the private steps that they depend on.
-    """
+    """Fit all steps, each on what those before it return."""
     done, released = [], flow.released
     for at, (name, node) in enumerate(steps):
         fitted, released = settle(node, name, flow, fit_private)
@@ -309,18 +292,7 @@ def under(name: str, part: str) -> str:
 
 
 def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
-    """Refuse steps that are not allowed, each by its name.
-
-    Parameters
-    ----------
-    row_wise : collection of str
-        Names that were declared to be row-wise.
-
-    Raises
-    ------
-    ValueError
-        With all reasons.
-    """
+    """Refuse steps that are not allowed, each by its name."""
     refused = [step for step in kinds if step.kind == "leak"]
     if refused:
         reasons = tuple(step.statement() for step in refused)
@@ -344,19 +316,7 @@ def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
 def step_kinds(
     steps: Sequence[tuple[str, Any]], row_wise: Collection[str], has_reference: bool
 ) -> Iterator[StepAudit]:
-    """Yield what each step is; of the kind 'leak' is one that is not allowed.
-
-    Parameters
-    ----------
-    row_wise : collection of str
-        Names of steps that are declared to change each row by itself.
-    has_reference : bool
-        Whether there are public rows to fit steps on.
-
-    Yields
-    ------
-    StepAudit
-    """
+    """Yield what each step is; of the kind 'leak' is one that is not allowed."""
     for at, (name, node) in enumerate(steps):
         is_last = at == len(steps) - 1
         yield from _kinds(node, name, row_wise, has_reference, is_last)
