@@ -39,11 +39,10 @@ def largest_accuracy(
     *,
     pairs: Sequence[tuple[int, int]] | None = None,
 ) -> float:
-    """Largest share of right guesses of the secret that a certificate allows.
+    """Return the largest share of right guesses of the secret that is allowed.
 
-    A guesser who knows how likely each secret is guesses one of them from the release.
-    The bound for two secrets is attained by the best rule on the largest ROC curve. For
-    more it follows from all pairs at once, and no guesser need attain it.
+    The guesser knows how likely each secret is. The bound for two secrets is attained
+    by the best rule on the largest ROC curve. For more, no guesser need attain it.
 
     Parameters
     ----------
@@ -52,8 +51,7 @@ def largest_accuracy(
     prior : array-like of shape (n_secrets,), default=(0.5, 0.5)
         How likely each secret is.
     pairs : sequence of (int, int), default=None
-        Pairs of secrets, by position, of which the certificate speaks, both ways. None
-        is all of them.
+        Pairs of secrets, by position, that the certificate covers. None is all.
 
     Returns
     -------
@@ -66,20 +64,13 @@ def largest_accuracy(
         If the certificate is an estimate, or in a notion that bounds no single attack.
     UnsupportedError
         If there are more than 200 secrets.
-    ValueError
-        If the masses or the pairs are none.
-
-    See Also
-    --------
-    map_attack : The guesser that is best under Gaussian noise.
 
     Notes
     -----
     Let ``A_j`` be the outputs at which j is guessed, ``a_j`` its chance if j is true,
     and ``t_j`` its least chance under any other secret. Then ``a_j <= R(t_j)`` for the
     largest ROC curve R, and ``a_i`` with the sum of the other ``t_j`` is at most one.
-    The largest mean of the ``a_j`` is a linear programme, as R is made of lines; the
-    bound is read off its dual, and so holds whatever the solver did.
+    The largest mean of the ``a_j`` is a linear programme, bounded by its dual.
 
     Examples
     --------
@@ -133,16 +124,7 @@ def largest_accuracy(
 
 
 def check_prior(prior: ArrayLike) -> Floats:
-    """Return the masses of at least two secrets, summing to one.
-
-    Parameters
-    ----------
-    prior : array-like of shape (n_secrets,)
-
-    Returns
-    -------
-    ndarray of shape (n_secrets,)
-    """
+    """Return the masses of at least two secrets, summing to one."""
     n = np.size(np.asarray(prior))
     if n < 2:
         raise value_error("audit.prior_below_two_secrets", n_secrets=n)

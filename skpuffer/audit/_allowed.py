@@ -54,7 +54,7 @@ def allowed_delta(
     *,
     relation: str | None = None,
 ) -> float:
-    """Largest ``TPR - e^epsilon * FPR`` that a certificate allows an attacker.
+    """Return the largest ``TPR - e^epsilon * FPR`` that a certificate allows.
 
     Parameters
     ----------
@@ -63,8 +63,7 @@ def allowed_delta(
     epsilon : float
         In nats, at least zero.
     whole_curve : bool, default=True
-        Whether the curve behind the stated numbers may be used as well. The numbers
-        alone allow more.
+        Whether to use the whole curve. The stated numbers alone allow more.
     relation : {'replace', 'add_remove'}, default=None
         As in :func:`allowed_roc`.
 
@@ -115,14 +114,7 @@ def allowed_deltas(
 def promises_at(
     certificate: Certificate, relation: str, n_records: int
 ) -> list[tuple[float, float]]:
-    """(epsilon, delta) that a certificate promises about one record, at small deltas.
-
-    Parameters
-    ----------
-    relation : {'replace', 'add_remove'}
-    n_records : int
-        Deltas are small against one over their number.
-    """
+    """(epsilon, delta) that a certificate promises about a record, at small deltas."""
     fpr, tpr = allowed_roc(certificate, relation=relation)
     # TPR <= e^eps FPR + delta along the line through two corners, where it is steep
     rise, run = np.diff(tpr), np.diff(fpr)
@@ -140,28 +132,24 @@ def allowed_roc(
     *,
     relation: str | None = None,
 ) -> tuple[Floats, Floats]:
-    """Largest ROC curve that a certificate allows an attacker, by its corners.
+    """Return the corners of the largest ROC curve that a certificate allows.
 
-    An attacker who tells two worlds of the promise apart has, for each rule, a true
-    positive rate of at most ``e^eps FPR + delta(eps)`` at every eps, and the same holds
-    with the worlds exchanged. A Rényi promise bounds the two rates by the divergence of
-    two coins, which is more than follows by way of (eps, delta).
-
-    A bound for one pair of worlds bounds averages over pairs as well, since it is
-    concave: rates that are averaged over records, each with a rule of its own, obey it
-    as long as chance decides which of them are members.
+    An attacker who distinguishes two worlds has, for each rule, a true positive rate of
+    at most ``e^eps FPR + delta(eps)`` at every eps, and likewise with the worlds
+    exchanged. A Rényi promise bounds the two rates by the divergence of two coins. The
+    bound is concave, so it also bounds rates that are averaged over records, if chance
+    decides which of them are members.
 
     Parameters
     ----------
     certificate : Certificate
         A promise, not an estimate.
     whole_curve : bool, default=True
-        Whether the curve behind the stated numbers may be used as well.
+        Whether to use the curve behind the stated numbers.
     relation : {'replace', 'add_remove'}, default=None
-        How tables differ in which one record is a member or is not: 'replace' where
-        another record is in its place, as in samples of a fixed size; 'add_remove'
-        where it is just absent, as if a coin decided for each record. None speaks of
-        the certificate's own two worlds, whatever these are.
+        How tables differ in which one record is a member or not: 'replace' in samples
+        of a fixed size; 'add_remove' if a coin decided for each record. None speaks of
+        the certificate's own two worlds.
 
     Returns
     -------
@@ -177,15 +165,14 @@ def allowed_roc(
 
     Notes
     -----
-    A curve is read at some hundred points, between which the bound is rounded up: areas
-    by less than 3e-4.
+    A curve is read at some hundred points and rounded up between: areas by less than
+    3e-4.
 
     References
     ----------
     Wasserman and Zhou (2010), A statistical framework for differential privacy; Kairouz
-    et al. (2015), The composition theorem for differential privacy, Theorem 2.1; van
-    Erven and Harremoës (2014), Rényi divergence, Theorems 9 and 13 (data processing,
-    convexity).
+    et al. (2015), Composition, Theorem 2.1; van Erven and Harremoës (2014), Rényi
+    divergence, Theorems 9 and 13.
 
     Examples
     --------
@@ -214,7 +201,7 @@ def allowed_roc(
 def largest_tpr(
     certificate: Certificate, fpr: ArrayLike, *, relation: str | None = None
 ) -> Floats | float:
-    """Largest true positive rate that a certificate allows at a false positive rate.
+    """Return the largest true positive rate allowed at a false positive rate.
 
     Parameters
     ----------
@@ -249,7 +236,7 @@ def largest_tpr(
 
 
 def largest_auc(certificate: Certificate, *, relation: str | None = None) -> float:
-    """Largest area under the ROC curve that a certificate allows any attacker.
+    """Return the largest area under the ROC curve that a certificate allows.
 
     Parameters
     ----------
@@ -398,19 +385,8 @@ def _lines_of_curve(curve: PrivacyCurve, event: float) -> tuple[Floats, Floats]:
 def _tangents(orders: Floats, costs: Floats) -> tuple[Floats, Floats]:
     """Lines that touch the set of two rates whose Rényi divergence is not too large.
 
-    What is said of two distributions holds of two coins made of them (data processing):
-    ``p^a x^(1-a) + (1-p)^a (1-x)^(1-a) <= exp((a-1) cost)`` with the rates p and x. The
-    set of these is convex, so that its tangents bound it.
-
-    Parameters
-    ----------
-    orders, costs : ndarray of shape (n_orders,)
-        Finite.
-
-    Returns
-    -------
-    intercepts, slopes : ndarray of shape (n_rates,)
-        For each false positive rate, of the order that allows least there.
+    By data processing ``p^a x^(1-a) + (1-p)^a (1-x)^(1-a) <= exp((a-1) cost)`` with the
+    rates p and x, a convex set.
     """
     a, most = orders[:, np.newaxis], ((orders - 1) * costs)[:, np.newaxis]
     x = _RATES

@@ -49,8 +49,6 @@ class DistinguishingAttack(ScoredAttack):
 
     Examples
     --------
-    Outputs of a mechanism of mu-Gaussian privacy, and what a smaller mu would allow:
-
     >>> import numpy as np
     >>> from skpuffer.audit import distinguishing_attack
     >>> from skpuffer.privacy_loss import GaussianCurve
@@ -74,10 +72,10 @@ class DistinguishingAttack(ScoredAttack):
         return self._split
 
     def delta_at(self, epsilon: float) -> float:
-        """Lower bound of the delta that any promise has at an epsilon.
+        """Return a lower bound of the delta that any promise has at an epsilon.
 
-        The best event for either order of the worlds is chosen on a share of the
-        outputs and measured on the others, by Clopper-Pearson bounds.
+        The best event is chosen on a share of the outputs and measured on the others,
+        by Clopper-Pearson bounds.
 
         Parameters
         ----------
@@ -87,8 +85,8 @@ class DistinguishingAttack(ScoredAttack):
         Returns
         -------
         delta : float
-            In [0, 1]. Too large with probability ``1 - confidence`` at most, for one
-            epsilon: to be compared with ``certificate.curve.delta(epsilon)`` or
+            Too large with probability ``1 - confidence`` at most, for one epsilon.
+            Compare it with ``certificate.curve.delta(epsilon)`` or
             :func:`allowed_delta`.
         """
         epsilon = check_non_negative(epsilon=epsilon)
@@ -100,10 +98,7 @@ class DistinguishingAttack(ScoredAttack):
         return max(0.0, *bounds)
 
     def epsilon_at(self, delta: float) -> float:
-        """Lower bound of the epsilon that any promise has at a delta.
-
-        The best event for either order of the worlds is chosen on a share of the
-        outputs and measured on the others, by Clopper-Pearson bounds.
+        """Return a lower bound of the epsilon that any promise has at a delta.
 
         Parameters
         ----------
@@ -114,7 +109,7 @@ class DistinguishingAttack(ScoredAttack):
         -------
         epsilon : float
             In nats. Too large with probability ``1 - confidence`` at most, for one
-            delta: to be compared with ``certificate.curve.epsilon(delta)``.
+            delta. Compare it with ``certificate.curve.epsilon(delta)``.
         """
         delta = check_non_negative(delta=delta)
         if delta >= 1:
@@ -156,25 +151,21 @@ def distinguishing_attack(
     share: float = 0.2,
     confidence: float = 0.95,
 ) -> DistinguishingAttack:
-    """Tell two worlds apart by what a mechanism released in each.
+    """Distinguish two worlds by what a mechanism released in each.
 
-    The worlds may differ in one record or in any secret, such as how common a class is.
-    Run the mechanism many times in each, with fresh noise (and, where the promise is
-    about a prior, with fresh data from it given each secret), and give what left. A
-    score is fitted on a share of the outputs and measured on the others, so that what
-    is measured is honest: see :meth:`DistinguishingAttack.against`,
-    :meth:`DistinguishingAttack.exceeds`.
+    The worlds may differ in one record or in any secret. Run the mechanism many times
+    in each, with fresh noise (and fresh data where the promise is about a prior). A
+    score is fitted on a share of the outputs and measured on the others; see
+    :meth:`DistinguishingAttack.against`, :meth:`DistinguishingAttack.exceeds`.
 
     Parameters
     ----------
     first, second : array-like of shape (n, dim) or (n,)
-        Outputs in each of the worlds, from independent runs. Numbers: the parameters of
-        a model, its predictions at some points.
+        Numeric outputs in each of the worlds, from independent runs.
     score : callable of outputs of shape (n, dim), default=None
-        Grows with the odds of the first world; the log-likelihood ratio makes the best
-        attacker there is. It must not have been fitted to these outputs. None learns
-        one: a coordinate itself, or a quadratic logistic regression in several
-        dimensions.
+        Grows with the odds of the first world; the log-likelihood ratio is best. It
+        must not have been fitted to these outputs. None learns one: a coordinate, or a
+        quadratic logistic regression in several dimensions.
     share : float, default=0.2
         Share of the outputs in each world, the first ones, which choose the rule.
     confidence : float, default=0.95
@@ -184,15 +175,9 @@ def distinguishing_attack(
     -------
     DistinguishingAttack
 
-    Raises
-    ------
-    ValueError
-        If the outputs are no numbers, differ in length, or are too few.
-
     See Also
     --------
     membership_attack : Of one fitted model, by its loss on many records.
-    largest_auc : What a certificate allows.
 
     Examples
     --------

@@ -39,20 +39,20 @@ _DIGITS = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MapAttack:
-    """How often the likeliest secret is the true one; see :func:`map_attack`.
+    """Say how often the likeliest secret is the true one; see :func:`map_attack`.
 
     Parameters
     ----------
     confusion : ndarray of shape (n_secrets, n_secrets)
-        How often a secret (row) was true and another (column) guessed: of draws, or as
-        probabilities that sum to one where they are known in closed form.
+        How often a secret (row) was true and another (column) guessed: counts of draws,
+        or exact probabilities.
     prior : ndarray of shape (n_secrets,)
         How likely each secret is; the attacker knows it.
     secrets : tuple
     n_draws : int or None
         None if nothing was drawn.
     pairs : tuple of (int, int) or None
-        Pairs of secrets that must look alike, by position; None is all of them.
+        Pairs of secrets that must look alike, by position; None is all.
     confidence : float
         Confidence of intervals.
 
@@ -92,45 +92,23 @@ class MapAttack:
         return self.accuracy - self.majority
 
     def accuracy_interval(self) -> tuple[float, float]:
-        """Two-sided confidence interval of the accuracy, exact at every size.
-
-        Returns
-        -------
-        low, high : float
-            By Clopper and Pearson; both the accuracy itself where it is known.
-        """
+        """Two-sided Clopper-Pearson interval of the accuracy, exact at every size."""
         if self.n_draws is None:
             return self.accuracy, self.accuracy
         hits = round(float(np.trace(self.confusion)))
         return clopper_pearson(hits, self.n_draws, (1 - self.confidence) / 2)
 
     def advantage_interval(self) -> tuple[float, float]:
-        """Two-sided confidence interval of the advantage, exact at every size.
-
-        Returns
-        -------
-        low, high : float
-        """
+        """Two-sided confidence interval of the advantage, exact at every size."""
         low, high = self.accuracy_interval()
         return low - self.majority, high - self.majority
 
     def allowed(self, certificate: Certificate) -> float:
-        """Return the largest accuracy that a certificate allows.
-
-        Parameters
-        ----------
-        certificate : Certificate
-            A promise, not an estimate, about these secrets.
-
-        Returns
-        -------
-        accuracy : float
-            As :func:`largest_accuracy` says.
-        """
+        """Return the accuracy that a certificate allows; see :func:`largest_accuracy`."""
         return largest_accuracy(certificate, self.prior, pairs=self.pairs)
 
     def exceeds(self, certificate: Certificate) -> bool:
-        """Whether more was guessed than a certificate allows, beyond the interval.
+        """Return whether more was guessed than a certificate allows.
 
         Parameters
         ----------
@@ -164,8 +142,7 @@ def map_attack(
     """Guess the secret from an output with Gaussian noise, as well as anyone can.
 
     The attacker knows how likely each secret is, the distribution of the output given
-    each of them, and the noise. He names the secret that is the likeliest after what
-    he sees (maximum a posteriori). No other rule is right more often.
+    each, and the noise, and names the secret of largest posterior probability.
 
     Parameters
     ----------
@@ -177,11 +154,10 @@ def map_attack(
         Gaussian, of any covariance, in the units of the output; or what an accountant's
         `calibrate` returned.
     prior : array-like of shape (n_secrets,), default=None
-        How likely each secret is. None takes what the fact says of it, and equal masses
-        if it says nothing.
+        How likely each secret is. None takes it from the fact, or equal masses.
     n_draws : int, default=100000
-        Secrets and outputs that are drawn, where no closed form is known: it is for two
-        secrets whose outputs are points, or Gaussian of one covariance.
+        Draws of secrets and outputs, where no closed form is known (two secrets whose
+        outputs are points, or Gaussian of one covariance).
     confidence : float, default=0.95
         Confidence of intervals.
     random_state : int, default=0
@@ -195,20 +171,15 @@ def map_attack(
     ------
     UnsupportedError
         If the noise is not Gaussian, the masses of a distribution are not known, or a
-        fact speaks of one record's contribution, the common part removed: an attack on
-        it would be of something else.
-    ValueError
-        If a parameter is out of range, or some direction has no noise.
+        fact is about one record's contribution, without the common part.
 
     See Also
     --------
-    largest_accuracy : What a certificate allows.
-    distinguishing_attack : By outputs of any mechanism, of which no law is known.
+    distinguishing_attack : By outputs of any mechanism.
 
     Notes
     -----
-    Where a distribution is made of samples the attacker is best against these atoms.
-    Against what they were drawn from he may be better or worse.
+    For a distribution made of samples the attacker is best against these atoms only.
 
     Examples
     --------
@@ -252,15 +223,7 @@ def map_attack(
 
 
 class _World:
-    """Mixture of Gaussians of one covariance.
-
-    Parameters
-    ----------
-    atoms : ndarray of shape (n_atoms, dim)
-    log_weights : ndarray of shape (n_atoms,)
-    factor : ndarray of shape (dim, dim) or None
-        Lower factor of the covariance; None is the identity.
-    """
+    """Mixture of Gaussians of one covariance."""
 
     def __init__(self, atoms: Floats, log_weights: Floats, factor: Floats | None):
         self.atoms, self.log_weights, self.factor = atoms, log_weights, factor

@@ -46,22 +46,8 @@ def one_run_p_value(
 ) -> float:
     """Bound the probability of as many right guesses about coins in one run.
 
-    Parameters
-    ----------
-    right : int
-        How many guesses are right.
-    n_guesses : int
-        How many there are. Guesses are read off the output alone.
-    n_records : int
-        How many fair coins decided which records take part.
-    points : iterable of (float, float)
-        Epsilons and deltas, all of which are promised. Each bounds the probability, so
-        that the least bound does.
-
-    References
-    ----------
-    Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
-    Theorem 5.2 and appendix D.
+    Each of `points` is a promised (epsilon, delta), and the least bound counts
+    (Steinke, Nasr and Jagielski, 2023, Theorem 5.2 and appendix D).
     """
     least = 1.0
     for epsilon, delta in points:
@@ -83,35 +69,29 @@ _VARIANTS = ("online", "offline")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MembershipAttack(ScoredAttack):
-    """Scores of members and of others, and how far they tell them apart.
+    """Hold scores of members and of others, and say how well they distinguish them.
 
-    :func:`membership_attack` makes one. To report on an experiment of one's own, such
-    as one record in many fits with it and without it, make one of the scores.
+    :func:`membership_attack` makes one; or make one of the scores of your own
+    experiment.
 
     Parameters
     ----------
     scores : ndarray of shape (n_records,)
-        Grow with the odds that the record is a member.
+        Scores that grow with the odds that the record is a member.
     labels : ndarray of bool of shape (n_records,)
         Whether it is.
     confidence : float, default=0.95
         Confidence of intervals and of comparisons.
     relation : {'replace', 'add_remove'}, default='replace'
-        How members were drawn, for what a certificate allows. 'replace': as a sample of
-        fixed size, in which another record stands in the place of one that is no
-        member. 'add_remove': a coin for each record, which is just absent.
+        How members were drawn: 'replace' as a sample of fixed size, 'add_remove' by a
+        coin for each record.
 
     Notes
     -----
-    A certificate bounds rates on average over who is a member, and over fits. It does
-    so for rates that are averaged over records, each with a rule of its own, since the
-    bound is concave. Members must have been drawn at random from those that are
-    attacked: older members and younger others differ without any leak.
-
-    The intervals take scores as independent. They are where each comes of a fit of its
-    own. Scores of many records by one model share its noise: the interval then speaks
-    of this model, and of others of which records matter little to each other. A promise
-    broken on one model only is broken beyond doubt if it is so on several.
+    A certificate bounds rates on average over who is a member, and over fits. Members
+    must have been drawn at random from those that are attacked. The intervals take
+    scores as independent, each from a fit of its own. Scores of many records by one
+    model share its noise, and the interval then speaks of this model.
 
     Examples
     --------
@@ -142,41 +122,37 @@ class MembershipAttack(ScoredAttack):
     def one_run_p_value(
         self, certificate: Certificate, n_guesses: int | None = None
     ) -> float:
-        """How likely a run that keeps a promise is to be attacked as well as this one.
+        """Bound how likely a run that keeps a promise is attacked as well as this one.
 
-        For many records in one run, without a word on how their scores depend on each
-        other: a fair coin must have decided for each record, apart from all others,
-        whether it is a member. Those of the largest scores are guessed to be members,
-        those of the least to be none, and the right guesses are counted. Fewer fits
-        than :meth:`exceeds` needs for the same certainty, and less power.
+        For many records in one run, whatever the dependence of their scores: a fair
+        coin must have decided for each record whether it is a member. The largest
+        scores are guessed to be members, the least to be none. It needs fewer fits than
+        :meth:`exceeds`, and has less power.
 
         Parameters
         ----------
         certificate : Certificate
-            A promise about one record that comes or goes.
+            A promise about one record that is added or removed.
         n_guesses : int, default=None
-            Even; half of the guesses are of either kind. To be chosen before looking.
-            None is a tenth of the records.
+            Even, half of either kind, and chosen beforehand. None is a tenth of the
+            records.
 
         Returns
         -------
         p_value : float
-            In [0, 1]: at most this is the probability of as many right guesses, if the
-            certificate holds.
+            At most this is the probability of as many right guesses, if the promise
+            holds.
 
         Raises
         ------
-        UncertifiedError
-            As :func:`largest_auc`.
         ValueError
-            If members were not drawn by coins (``relation='add_remove'``), the
-            certificate is not about that, or there are fewer records than guesses.
+            If ``relation='add_remove'`` is missing here or in the certificate, or there
+            are fewer records than guesses.
 
         References
         ----------
         Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
-        Theorem 5.2 and appendix D, at the best point of the certificate's curve: each
-        of them bounds the same probability.
+        Theorem 5.2 and appendix D, at the best point of the certificate's curve.
 
         Examples
         --------
@@ -230,45 +206,39 @@ def membership_attack(
     Parameters
     ----------
     model : estimator
-        Fitted, private or not: any classifier or regressor of scikit-learn's API, or a
-        pipeline that ends in one.
+        Fitted, private or not: a classifier, a regressor or a pipeline that ends in
+        one.
     X_members : {array-like, sparse matrix, data frame} of shape (n_members, n_features)
         Records it was fitted to, as it takes them.
     y_members : array-like of shape (n_members,)
         Their targets.
     X_others : {array-like, sparse matrix, data frame} of shape (n_others, n_features)
         Records it was not fitted to, of the same population: chance must have decided
-        which are members, or what is found is no leak.
+        which are members.
     y_others : array-like of shape (n_others,)
         Their targets.
     score : {'loss', 'lira'} or callable, default='loss'
         Score that an attacker looks at, larger for members.
 
-        - 'loss': minus the loss of each record: the log of its label's probability, its
-          margin where a classifier has no probabilities, minus the squared error of a
-          regressor.
+        - 'loss': the log of its label's probability, its margin where a classifier has
+          no probabilities, minus the squared error of a regressor.
         - 'lira': the likelihood ratio of being a member, by shadow models fitted to
-          random parts of all records, of the size of the members. Better at few false
-          alarms, and as many fits as there are shadow models.
+          random parts of all records. Better at few false alarms, and slower.
         - callable of (model, X, y): a number for each record.
     shadow : estimator, default=None
-        For 'lira': what an attacker fits. None clones `model`.
+        For 'lira': model that an attacker fits. None clones `model`.
     n_shadows : int, default=16
-        For 'lira': number of shadow models. Below 64 one variance is taken for all
-        records.
+        For 'lira': number of shadow models. Below 64 one variance is for all records.
     variant : {'online', 'offline'}, default='online'
-        For 'lira': whether a record is compared with shadow models that saw it as well,
-        or only with those that did not.
+        For 'lira': whether shadow models that saw the record are compared with as well.
     relation : {'replace', 'add_remove'}, default='replace'
-        How members were drawn, for what a certificate allows: as a sample of fixed
-        size, or by a coin for each record. See :class:`MembershipAttack`.
+        How members were drawn; see :class:`MembershipAttack`.
     confidence : float, default=0.95
         Confidence of intervals and of comparisons.
     random_state : int, Generator, RandomState or None, default=None
-        For 'lira': of the parts, and of the shadow models. The scores of a seed are the
-        same whatever `n_jobs`.
+        For 'lira': seed of the parts, and of the shadow models.
     n_jobs : int, default=None
-        For 'lira': shadow models are fitted in parallel; as in joblib.
+        For 'lira': number of parallel jobs, as in joblib.
 
     Returns
     -------
@@ -278,24 +248,17 @@ def membership_attack(
     Raises
     ------
     ValueError
-        If tables and targets differ in length or in columns, are empty, hold labels
-        that the model does not know, or if a score is not finite.
-    TypeError
-        If the model is none that has a loss.
-    sklearn.exceptions.NotFittedError
-        If it was not fitted.
+        If tables and targets do not fit each other or the model.
 
     See Also
     --------
     largest_auc : What a certificate allows.
     skpuffer.inspection.AuditDisplay : The attack, drawn.
-    distinguishing_attack : Of other secrets than membership.
 
     References
     ----------
-    Yeom et al. (2018), Privacy risk in machine learning: analyzing the connection to
-    overfitting; Carlini et al. (2022), Membership inference attacks from first
-    principles.
+    Yeom et al. (2018), Privacy risk in machine learning; Carlini et al. (2022),
+    Membership inference attacks from first principles.
 
     Examples
     --------
@@ -427,28 +390,8 @@ def likelihood_ratios(
 ) -> Floats:
     """Log-likelihood ratio of "was among those the model learned from" by record.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    X : table of shape (n, n_features)
-    y : ndarray of shape (n,) or (n, n_targets)
-        Members and others together.
-    share : float
-        Share of all records that each shadow model learns from.
-    shadow : estimator
-        To be cloned.
-    online : bool
-        Whether models that saw the record are compared with, or only the others.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    References
-    ----------
-    Carlini et al. (2022), Membership inference attacks from first principles,
-    Algorithm 1 and section VI (offline, global variance).
+    `share` is the share of records that each shadow model learns from (Carlini et al.,
+    2022, Algorithm 1 and section VI: offline, global variance).
     """
     seen = _balanced(len(y), n_shadows, share, rng)
     seeds = rng.integers(2**31 - 1, size=n_shadows)

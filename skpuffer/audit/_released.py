@@ -45,13 +45,7 @@ class Outputs:
 
 
 def read_outputs(outputs: Any) -> Outputs:
-    """Read what is given of the query's output under each secret.
-
-    Parameters
-    ----------
-    outputs : OutputDistributions, OutputSamples, sequence of Distribution or array-like
-        An array of shape (n_secrets, dim) holds the output given each secret.
-    """
+    """Read what is given of the query's output under each secret."""
     if isinstance(outputs, OutputDistributions):
         found = _of_distributions(outputs)
     elif isinstance(outputs, OutputSamples):
@@ -110,13 +104,7 @@ class Released:
 
     @classmethod
     def of(cls, law: Distribution, noise: GaussianNoise, scale: float) -> Self:
-        """Add noise to the distribution of an output.
-
-        Parameters
-        ----------
-        scale : float
-            Factor of the output.
-        """
+        """Add noise to the distribution of an output."""
         covariance = noise.covariance_matrix(law.dim)
         if isinstance(law, Gaussian):
             spread = covariance + scale**2 * law.covariance

@@ -30,7 +30,7 @@ _METHODS = ("delong", "pairs")
 
 
 class OperatingPoint(NamedTuple):
-    """Rates of one rule, "the score exceeds the threshold", each with its interval.
+    """Hold rates of the rule "the score exceeds the threshold", each with its interval.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class OperatingPoint(NamedTuple):
     tpr, fpr : float
         True and false positive rate, as measured.
     tpr_interval, fpr_interval : tuple of (float, float)
-        Clopper-Pearson intervals, each at the confidence that was asked for.
+        Clopper-Pearson intervals.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class OperatingPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """The success of one attacker at one epsilon.
+    """Report the success of one attacker at one epsilon.
 
     Parameters
     ----------
@@ -79,8 +79,6 @@ class Finding:
 
     Examples
     --------
-    For the worst of many comparisons:
-
     >>> import numpy as np
     >>> from skpuffer.audit import distinguishing_attack
     >>> from skpuffer.privacy import Certificate
@@ -107,7 +105,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All findings of an attack beside what a certificate allows.
+    """Collect all findings of an attack beside what a certificate allows.
 
     Parameters
     ----------
@@ -203,31 +201,12 @@ class ScoredAttack:
         return area(*self._split)
 
     def auc_interval(self, method: str = "delong") -> tuple[float, float]:
-        """Two-sided confidence interval of the area under the ROC curve.
-
-        Parameters
-        ----------
-        method : {'delong', 'pairs'}, default='delong'
-            'delong' is asymptotic, on the scale of the logit: too short with few scores
-            of either world, and more so with areas near one. 'pairs' holds at every
-            size, by as many pairs as there are scores of the rarer kind; it is taken
-            as well where the scores of the two kinds do not overlap, or are all equal.
-
-        Returns
-        -------
-        low, high : float
-        """
+        """Two-sided confidence interval of the area under the ROC curve."""
         check_option(_METHODS, method=method)
         return area_interval(*self._split, self.confidence, method)
 
     def roc(self) -> tuple[Floats, Floats]:
-        """Return the ROC curve.
-
-        Returns
-        -------
-        fpr, tpr : ndarray of shape (n_thresholds,)
-            From (0, 0) to (1, 1).
-        """
+        """Return the ROC curve."""
         fpr, tpr, _ = roc_curve(self.labels, self.scores, drop_intermediate=False)
         return fpr, tpr
 
@@ -244,9 +223,8 @@ class ScoredAttack:
     def tpr_at(self, fpr: float) -> OperatingPoint:
         """Measure the rates of the rule that should have a false positive rate.
 
-        Half of the scores of the second world choose the threshold; all of the first
-        and the other half of the second, which are not involved, measure the rates. So
-        the intervals are honest, and the rate found need not be the one asked for.
+        Half of the scores of the second world choose the threshold; the others measure
+        the rates, so the rate found need not be the one asked for.
 
         Parameters
         ----------
@@ -284,29 +262,26 @@ class ScoredAttack:
         *,
         method: str = "pairs",
     ) -> bool:
-        """Whether more was measured than a certificate allows, beyond the interval.
+        """Return whether more was measured than a certificate allows.
 
         Parameters
         ----------
         certificate : Certificate
             A promise, not an estimate.
         fpr : float, default=None
-            None compares areas under the ROC curve: the lower end of the interval with
-            :func:`largest_auc`. A rate compares the lower bound of the true positive
-            rate there with what is allowed at the upper bound of the false one.
+            None compares areas under the ROC curve with :func:`largest_auc`. A rate
+            compares the lower bound of the true positive rate with what is allowed at
+            the upper bound of the false one.
         method : {'delong', 'pairs'}, default='pairs'
-            Method for the interval of an area. 'delong' takes fewer scores for the same
-            answer, and is not to be trusted with few of either world or areas near one:
-            of ten members and hundreds of others it is wrong three times as often as it
-            says.
+            Method for the interval of an area. 'delong' needs fewer scores, but do not
+            trust it with few of either world or areas near one.
 
         Returns
         -------
         bool
             Wrongly True with probability ``1 - confidence`` at most, for one question
-            and except for 'delong', which is asymptotic; whoever asks several takes a
-            higher confidence. A certificate that itself
-            holds at a confidence below one may be wrong besides.
+            and except for 'delong'. A certificate at a confidence below one may be
+            wrong besides.
         """
         if fpr is None:
             most = largest_auc(certificate, relation=self._relation)
@@ -325,23 +300,23 @@ class ScoredAttack:
     ) -> Comparison:
         """Bound ``TPR - e^eps FPR`` from below, beside what a certificate allows.
 
-        For each epsilon and either world as the one to be named, the best threshold is
-        chosen on a part of the scores and measured on the others.
+        For each epsilon and either world, the best threshold is chosen on a part of the
+        scores and measured on the others.
 
         Parameters
         ----------
         certificate : Certificate
             A promise, not an estimate.
         epsilons : sequence of float, default=(0, 0.25, 0.5, 1, 1.5, 2, 3)
-            Where to compare, besides the stated one; the confidence is shared out over
-            all comparisons.
+            Where to compare, besides the stated one; the confidence is shared among
+            all.
         whole_curve : bool, default=True
-            Whether what the curve behind the stated numbers promises counts as well.
+            Whether to use the curve behind the stated numbers.
 
         Returns
         -------
         Comparison
-            In which no finding is wrong with probability `confidence`.
+            No finding is wrong with probability `confidence`.
         """
         given = {check_non_negative(epsilons=epsilon) for epsilon in epsilons}
         looked = sorted({*given, *_stated(certificate)})
@@ -417,18 +392,7 @@ def _stated(certificate: Certificate) -> tuple[float, ...]:
 
 
 def best_cuts(a: Floats, b: Floats, epsilons: Sequence[float]) -> list[float]:
-    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` is largest.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n,) and (m,)
-        Scores of either world.
-
-    Returns
-    -------
-    list of float
-        Infinite where no threshold makes it positive.
-    """
+    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` is largest."""
     values = np.concatenate([a, b])
     order = np.argsort(-values, kind="stable")
     values = values[order]

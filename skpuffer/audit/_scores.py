@@ -22,13 +22,7 @@ _TINY = 1e-30
 
 
 def kind_of(model: Any) -> str:
-    """Return what a model predicts: 'probability', 'margin' or 'number'.
-
-    Raises
-    ------
-    TypeError
-        If it has none of these to judge a record by.
-    """
+    """Return what a model predicts: 'probability', 'margin' or 'number'."""
     if is_regressor(model):
         return "number"
     # which a pipeline or a search has if its last step does
@@ -54,21 +48,10 @@ def refuse_unknown(model: Any, y: Array, name: str) -> None:
 
 
 def losses(model: Any, X: Any, y: Array) -> Floats:
-    """Minus the loss of each record.
+    """Return minus the loss of each record.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    X : table of shape (n, n_features)
-    y : ndarray of shape (n,) or (n, n_targets)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Log of the probability of the label; the margin by which its decision exceeds
-        the largest other one, where there are no probabilities; minus the squared
-        error of a number.
+    Log of the probability of the label; the margin by which its decision exceeds the
+    largest other one, where there are no probabilities; minus a squared error.
     """
     kind = kind_of(model)
     if kind == "number":
@@ -82,25 +65,10 @@ def losses(model: Any, X: Any, y: Array) -> Floats:
 
 
 def likelihoods(model: Any, X: Any, y: Array) -> Floats:
-    """How sure a model is of each record, on a scale on which noise is about normal.
+    """Return how sure a model is of each record, on a nearly normal scale.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted. A label that it does not know has the probability zero.
-    X : table of shape (n, n_features)
-    y : ndarray of shape (n,) or (n, n_targets)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The logit of the label's probability; its margin; minus the absolute error of a
-        number.
-
-    References
-    ----------
-    Carlini et al. (2022), Membership inference attacks from first principles, section
-    IV-C.
+    The logit of the label's probability; its margin; minus the absolute error of a
+    number (Carlini et al., 2022, section IV-C).
     """
     kind = kind_of(model)
     if kind == "number":
@@ -177,23 +145,7 @@ def _numbers(predicted: Any) -> Floats:
 def clopper_pearson(successes: int, trials: int, failure: float) -> tuple[float, float]:
     """Lower and upper bound of a rate, each wrong with probability `failure` at most.
 
-    Parameters
-    ----------
-    successes : int
-        From 0 to `trials`.
-    trials : int
-        Independent ones.
-    failure : float
-        In (0, 1), of each of the two bounds.
-
-    Returns
-    -------
-    low, high : float
-
-    References
-    ----------
-    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in
-    the case of the binomial.
+    Clopper and Pearson (1934), The use of confidence or fiducial limits.
 
     Examples
     --------
@@ -220,13 +172,7 @@ def _placements(scores: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def area(scores: Floats, others: Floats) -> float:
-    """Area under the ROC curve: probability that a score exceeds one of the others.
-
-    Parameters
-    ----------
-    scores, others : ndarray of shape (n,) and (m,)
-        Scores of members and of others. Equal ones count half.
-    """
+    """Area under the ROC curve: probability that a score exceeds one of the others."""
     return float(_placements(scores, others)[0].mean())
 
 
@@ -235,21 +181,10 @@ def area_interval(
 ) -> tuple[float, float]:
     """Two-sided interval of the area under the ROC curve.
 
-    Parameters
-    ----------
-    scores, others : ndarray of shape (n,) and (m,)
-        Independent draws of each kind.
-    method : {'delong', 'pairs'}, default='delong'
-        'delong' is asymptotic. 'pairs' holds at every size: each score meets another
-        that no other score meets, and what is left is a binomial rate. It is the one
-        taken where the variance of the first is zero or unknown.
-
-    References
-    ----------
-    DeLong, DeLong and Clarke-Pearson (1988), Comparing the areas under two or more
-    correlated receiver operating characteristic curves; on the scale of the logit, as
-    in Qin and Hotilovac (2008), Comparison of non-parametric confidence intervals for
-    the area under the ROC curve of a continuous-scale diagnostic test.
+    'delong' is asymptotic (DeLong, DeLong and Clarke-Pearson, 1988; on the scale of the
+    logit, Qin and Hotilovac, 2008). 'pairs' holds at every size: each score meets
+    another that no other score meets, and what is left is a binomial rate. It is taken
+    where the variance of the first is zero or unknown.
     """
     failure = (1 - confidence) / 2
     if method == "delong" and min(len(scores), len(others)) > 1:
