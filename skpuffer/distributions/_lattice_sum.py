@@ -285,14 +285,9 @@ def on_one_lattice(
 def largest_near_gap(pairs: Pairs, spare: float, most: int) -> tuple[int, int]:
     """Return the largest near radius of pairs, in steps of their lattice, rounded up.
 
-    Parameters
-    ----------
-    pairs : sequence of (LatticeSum, LatticeSum)
-        On one lattice.
-    spare : float
-        Mass of each pair that may move any distance, in (0, 1).
-    most : int
-        Number of steps within which some coupling of each pair keeps all mass.
+    `pairs`: on one lattice. `spare`: mass of each pair that may move any distance, in
+    (0, 1). `most`: number of steps within which some coupling of each pair keeps all
+    mass.
 
     Returns
     -------

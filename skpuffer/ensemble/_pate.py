@@ -165,10 +165,6 @@ classifier, default=None
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PATEAggregator : For votes that were counted elsewhere.
-
     Notes
     -----
     A record can change its teacher, so in each query move one vote from one class to
@@ -457,11 +453,6 @@ classifier, default=None
         Returns
         -------
         noisy : ndarray of shape (n, n_classes)
-
-        Raises
-        ------
-        QueryBudgetError
-            If there are more new rows than queries left; nothing is answered then.
         """
         noisy: Floats = self._answers.histograms(self._rows(X))
         return noisy

@@ -38,18 +38,9 @@ class VoteSession:
     forked, they refuse every query, as nobody counts those of several processes
     together.
 
-    Parameters
-    ----------
-    release, noise : VoteRelease, Noise
-        The release that was accounted for, and its noise.
-    record : list, default=None
-        Collects a :class:`NoisyVotes` for each answer, for tests.
-
-    Attributes
-    ----------
-    n_queries_left, n_answers_left : int
-    given : dict of {bytes: ndarray}
-        Noisy counts by question, to repeat them.
+    `release`, `noise`: the release that was accounted for, and its noise. `record`:
+    collects a :class:`NoisyVotes` for each answer, for tests. `given`: noisy counts by
+    question, to repeat them.
     """
 
     given: dict[bytes, Floats]

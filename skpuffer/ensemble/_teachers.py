@@ -122,12 +122,8 @@ class Teachers:
     of rows and on chance alone. So a record that changes, or whose place stays empty,
     changes one shard only. Groups of places are dealt whole, as many to each teacher.
 
-    Parameters
-    ----------
-    n_teachers : int
-        At most the number of rows.
-    rng : numpy.random.Generator
-        Deals places to teachers, and seeds them.
+    `n_teachers`: at most the number of rows. `rng`: deals places to teachers, and seeds
+    them.
     """
 
     def __init__(
@@ -206,14 +202,8 @@ class FixedVotes:
 
     All chance is in the seed: what is accounted for is the function that is run.
 
-    Parameters
-    ----------
-    estimator : classifier
-        Model of each teacher.
-    asking : student
-        Student that asks, with attributes `rows`, `asked` and `groups`.
-    groups : tuple of int or None
-        Groups of rows that are dealt whole.
+    `estimator`: model of each teacher. `asking`: student that asks, with attributes
+    `rows`, `asked` and `groups`. `groups`: groups of rows that are dealt whole.
     """
 
     estimator: BaseEstimator

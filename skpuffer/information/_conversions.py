@@ -40,10 +40,6 @@ def posterior_success(budget: float, prior: float) -> float:
         The largest `p` with :math:`\mathrm{kl}(p \| \text{prior}) \le` `budget`,
         rounded up; one from a budget of ``-log(prior)`` on.
 
-    See Also
-    --------
-    budget_for_posterior : The inverse.
-
     Notes
     -----
     It holds for every question about the secret at once, on average over the prior and

@@ -38,10 +38,6 @@ class ResidualReport:
     discrete : bool, default=True
         Whether the input is discrete: what remains is then never negative.
 
-    See Also
-    --------
-    skpuffer.privacy.Certificate.residual_report : The report of a release.
-
     References
     ----------
     Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 9 and

@@ -122,10 +122,6 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    skpuffer.linear_model.PrivateSGDClassifier : Linear, and less noisy on small tables.
-
     Notes
     -----
     Parameters left at None follow :func:`skpuffer.training.run_defaults`, from public

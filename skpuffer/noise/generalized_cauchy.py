@@ -44,14 +44,8 @@ _MANY = 512
 def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
     r"""Return the log of G, moment of order n of the density ratio to the ``2 / k``.
 
-    Parameters
-    ----------
-    n : float or ndarray
-        Positive, finite.
-    k : float
-        Exponent of the density, at least `LEAST_EXPONENT`.
-    u : float or ndarray
-        Displacement in units of the scale, at least zero, finite.
+    `n`: positive, finite. `k`: exponent of the density, at least `LEAST_EXPONENT`. `u`:
+    displacement in units of the scale, at least zero, finite.
 
     Notes
     -----

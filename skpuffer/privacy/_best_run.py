@@ -33,12 +33,8 @@ SOURCE = Statement("source.best_of_random_runs")
 class Trial:
     """The releases of one candidate of a search, whenever it is tried.
 
-    Parameters
-    ----------
-    fit : Certificate
-        Certificate of the model, which reads one part of the table.
-    score : Certificate
-        Certificate of its noisy score, which reads the rest of the table and the model.
+    `fit`: certificate of the model, which reads one part of the table. `score`:
+    certificate of its noisy score, which reads the rest of the table and the model.
     """
 
     fit: Certificate

@@ -56,21 +56,16 @@ class Certificate(certificates.Certificate):
 
     Examples
     --------
-    >>> from skpuffer.accountants import GroupPrivacy
-    >>> from skpuffer.releases import QueryRelease, Sensitivity
-    >>> from skpuffer.scenarios import RecordScenario
-    >>> release = QueryRelease(
-    ...     query=lambda X, y: X.mean(axis=0),
-    ...     n_records=100,
-    ...     dim=1,
-    ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
+    >>> from skpuffer.privacy import Certificate
+    >>> from skpuffer.privacy_loss import GaussianCurve
+    >>> certificate = Certificate(
+    ...     notion="approximate_dp",
+    ...     epsilon=1.0,
+    ...     delta=0.127,
+    ...     curve=GaussianCurve(1.0),
     ... )
-    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4, noise="gaussian")
-    >>> certificate = accountant.calibrate(release, RecordScenario()).certificate
-    >>> certificate.notion, certificate.epsilon, certificate.alpha
-    (<Notion 'renyi_dp'>, 1.0, 4.0)
     >>> round(certificate.to_approximate(1e-5).epsilon, 3)
-    2.943
+    4.377
     """
 
     # no part of the promise, and so of whether two are the same

@@ -470,10 +470,6 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     CompositionError
         For no certificates, estimates, or different notions, orders or relations.
 
-    See Also
-    --------
-    compose : For releases about the same records.
-
     References
     ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition E.1; McSherry (2009),

@@ -77,10 +77,6 @@ def mixed_information(certificates: "Iterable[Certificate]") -> "Certificate":
         If one is an estimate or another notion, under another scenario, or does not
         bound the information about the whole table.
 
-    See Also
-    --------
-    compose : For budgets about the whole table, which add up.
-
     Notes
     -----
     By the chain rule. The noise must be independent, and no mechanism chosen by what an

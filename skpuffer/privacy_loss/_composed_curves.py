@@ -26,11 +26,7 @@ __all__ = ["RepeatedCurve", "SymmetricPair", "WorstCurve", "compose_curves"]
 def costs_at(curve: PrivacyCurve, orders: tuple[float, ...]) -> tuple[float, ...]:
     """Return the Rényi costs of a curve at many orders, together where that is less.
 
-    Parameters
-    ----------
-    curve : curve
-    orders : tuple of float
-        In (1, inf].
+    `orders`: in (1, inf].
 
     Returns
     -------

@@ -81,13 +81,8 @@ def gaussian_renyi_divergence(
 ) -> float:
     """Return the Rényi divergence of two Gaussian distributions.
 
-    Parameters
-    ----------
-    mean_p, mean_q : array-like of shape (n_dims,) or float
-    covariance_p, covariance_q : array-like of shape (n_dims, n_dims) or float
-        Positive definite.
-    alpha : float
-        Order, greater than 1 and finite.
+    `covariance_p`, `covariance_q` (n_dims, n_dims): positive definite. `alpha`: order,
+    greater than 1 and finite.
 
     Returns
     -------

@@ -118,10 +118,6 @@ class PrivateLinearSVC(OutputClassifier):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    skpuffer.linear_model.PrivateSGDClassifier : The same engine with other losses.
-
     Notes
     -----
     Gradient parameters left at None follow :func:`skpuffer.training.run_defaults`, from

@@ -95,14 +95,9 @@ class Mechanism:
 
     Exact counts are read in :meth:`run` alone, and none is kept.
 
-    Parameters
-    ----------
-    kinds : tuple of str
-        Kinds of the columns' cells; see :class:`Binning`.
-    counts_all : bool, default=True
-        Whether every record is counted: those without a target are not.
-    is_private_size : bool, default=False
-        Whether the number of records is known by noisy counts alone.
+    `kinds`: kinds of the columns' cells; see :class:`Binning`. `counts_all`: whether
+    every record is counted: those without a target are not. `is_private_size`: whether
+    the number of records is known by noisy counts alone.
     """
 
     structure: Structure

@@ -37,14 +37,9 @@ if TYPE_CHECKING:
 class TableCells:
     """Public map from the rows of a table to cells, the target among the columns.
 
-    Parameters
-    ----------
-    schema : Schema
-        Schema of all columns of the synthetic table, none set apart as a target.
-    target : str, int or None
-        The column within whose cells the others are linked.
-    n_bins : int
-        Cells of a number for which the schema does not say how many.
+    `schema`: schema of all columns of the synthetic table, none set apart as a target.
+    `target`: the column within whose cells the others are linked. `n_bins`: cells of a
+    number for which the schema does not say how many.
     """
 
     schema: Schema

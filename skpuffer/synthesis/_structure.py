@@ -50,14 +50,9 @@ class Budget:
 class Structure:
     """Kinds of tables that are released.
 
-    Parameters
-    ----------
-    n_cells : tuple of int
-        Cells of each column, the classes not among them.
-    n_classes : int, default=1
-        Cells of the target, which every table is crossed with; one without a target.
-    linked : bool, default=True
-        Whether columns are linked by a tree, or independent.
+    `n_cells`: cells of each column, the classes not among them. `n_classes`: cells of
+    the target, which every table is crossed with; one without a target. `linked`:
+    whether columns are linked by a tree, or independent.
     """
 
     n_cells: tuple[int, ...]

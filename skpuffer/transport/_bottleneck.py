@@ -71,11 +71,6 @@ def bottleneck_distance(
     distance : float
         In the unit of the coordinates: W_inf, or an upper bound of it.
 
-    Raises
-    ------
-    ValueError
-        If points, weights or parameters are invalid.
-
     See Also
     --------
     bottleneck_transport : The same, and whether it is exact.

@@ -57,11 +57,6 @@ def gaussian_wasserstein(
     distance : float
         In the unit of the means. Infinite for ``p=inf`` when the covariances differ.
 
-    Raises
-    ------
-    ValueError
-        If shapes differ, or a covariance or parameter is invalid.
-
     Notes
     -----
     Covariances count as equal when ``|cov_u - cov_v|`` is at most 1e-12 times the
@@ -185,11 +180,6 @@ def gaussian_near_radius(
     radius : float
         In the unit of the means, rounded up. By optimal coupling the smallest there is
         on the line, and an upper bound of it in more dimensions.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is not in [0, 1), or as `gaussian_wasserstein`.
 
     Notes
     -----

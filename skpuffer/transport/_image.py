@@ -92,15 +92,9 @@ def near_radius(
     radius : float
         In the unit of the coordinates: the near radius, or an upper bound of it.
 
-    Raises
-    ------
-    ValueError
-        If `delta` is not in [0, 1), or as `bottleneck_distance`.
-
     See Also
     --------
     near_transport : The same with the mass that was kept, and whether it is exact.
-    gaussian_near_radius : A bound for Gaussian distributions.
 
     Notes
     -----

@@ -51,15 +51,9 @@ def wasserstein_distance(
     distance : float
         In the unit of the values.
 
-    Raises
-    ------
-    ValueError
-        If `p` is below one, or values or weights are invalid.
-
     See Also
     --------
     bottleneck_distance : W_inf between distributions on more than one coordinate.
-    quantile_coupling : The coupling that attains it.
 
     Notes
     -----
@@ -344,11 +338,6 @@ def continuous_near_radius(
     -------
     radius : float
         In the unit of the distributions: a bound for the monotone coupling.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `continuous_wasserstein`, and if `delta` is out of range.
 
     Notes
     -----

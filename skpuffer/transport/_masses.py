@@ -106,11 +106,9 @@ def common_masses(
 ) -> tuple[Integers, Integers]:
     """Return the masses of two distributions as integers that add up to the same total.
 
-    Parameters
-    ----------
-    u_weights, v_weights : array-like of shape (n,) and (m,), or None
-        None means a count of one for each atom; integers are counts; fractions must sum
-        to one exactly; floats must sum to one to 1e-9.
+    `u_weights`, `v_weights` (n,) and (m,): None means a count of one for each atom;
+    integers are counts; fractions must sum to one exactly; floats must sum to one to
+    1e-9.
 
     Returns
     -------

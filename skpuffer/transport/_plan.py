@@ -176,13 +176,6 @@ def transport_plan(
     ------
     ImportError
         If `solver` is "pot" and POT is not installed.
-    ValueError
-        If points, weights, `ord` or scales are bad, or if a cost is not finite.
-
-    See Also
-    --------
-    quantile_coupling : On the line, for every convex cost at once.
-    bottleneck_distance : Shortest possible longest displacement of any plan.
 
     Notes
     -----

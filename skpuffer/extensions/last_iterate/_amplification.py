@@ -283,7 +283,6 @@ class IterationAmplification(_CompositionAccountant):
 
     See Also
     --------
-    PrivacyLoss : For runs whose iterates are all seen, and for batches that are hidden.
     skpuffer.privacy.iteration_cost : The cost of given shifts.
 
     Notes

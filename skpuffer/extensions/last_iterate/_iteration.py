@@ -58,10 +58,6 @@ def allocate_shifts(
     ndarray of shape (n_steps,)
         The part of the shift that each step's noise covers; non-negative.
 
-    See Also
-    --------
-    iteration_cost : The cost of the shifts.
-
     Notes
     -----
     This is an isotonic regression of shifts over variances, both seen from the last
@@ -160,16 +156,10 @@ def iteration_cost(
 
     Examples
     --------
-    One record is used at the first of a hundred steps:
-
     >>> from skpuffer.privacy import iteration_cost
-    >>> first = [1.0] + [0.0] * 99
+    >>> first, always = [1.0] + [0.0] * 99, [0.5] * 100
     >>> round(iteration_cost(first, 0.5, alpha=2, coupling="joint"), 6)
     0.04
-
-    Every step moves, within a set of diameter two:
-
-    >>> always = [0.5] * 100
     >>> round(iteration_cost(always, 1.0, alpha=2, coupling="joint", diameter=2), 6)
     4.0
     """

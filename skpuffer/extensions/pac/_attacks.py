@@ -58,19 +58,11 @@ class InformationAttack:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from skpuffer.audit import bayes_attack
-    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.audit import InformationAttack
     >>> from skpuffer.privacy import Certificate
-    >>> from skpuffer.scenarios import OutputSamples
-    >>> outputs = OutputSamples(
-    ...     draws=np.array([[-1.0], [1.0]]),
-    ...     weights=np.array([0.5, 0.5]),
-    ...     groups=np.array([0, 1]),
+    >>> attack = InformationAttack(
+    ...     hits=[800], n_draws=1000, priors=[0.5], secret="dataset", confidence=0.95
     ... )
-    >>> attack = bayes_attack(outputs, GaussianNoise(1.0))
-    >>> attack.accuracies.round(1).tolist(), attack.priors.tolist()
-    ([0.8], [0.5])
     >>> claimed = Certificate(notion="mutual_information", mutual_information=0.1)
     >>> attack.exceeds(claimed)
     True
@@ -168,10 +160,6 @@ def bayes_attack(
         If the noise is not Gaussian.
     ValueError
         If a parameter is out of range, or some direction has no noise.
-
-    See Also
-    --------
-    pool_attack : An attack by normal distributions, where no posterior is at hand.
 
     Notes
     -----

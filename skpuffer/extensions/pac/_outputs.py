@@ -258,14 +258,9 @@ _FARTHEST = 15.0
 class ExactBound:
     """Bound of what leaks through one noise.
 
-    Parameters
-    ----------
-    secret : InformationBound
-        Bound for the secret of the budget, the one that leaks most.
-    table : float or None
-        Information of the whole table in nats, where it differs.
-    certain : bool
-        Whether it holds for certain.
+    `secret`: bound for the secret of the budget, the one that leaks most. `table`:
+    information of the whole table in nats, where it differs. `certain`: whether it
+    holds for certain.
     """
 
     secret: InformationBound

@@ -92,10 +92,6 @@ class ResidualPAC(_InformationAccountant):
     allow_no_noise : bool, default=False
         Whether a budget about single records or groups may be kept without any noise.
 
-    See Also
-    --------
-    PAC : Noise by the covariance of the outputs.
-
     Notes
     -----
     The noise is searched for on one set of draws and certified on fresh ones. Where the

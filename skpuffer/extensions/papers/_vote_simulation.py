@@ -336,10 +336,6 @@ class VoteUtilityDisplay:
     figure_ : matplotlib Figure
         Figure that holds them.
 
-    See Also
-    --------
-    skpuffer.inspection.EquivalentNoiseDisplay : The noises themselves.
-
     Notes
     -----
     Laplace noise is best for one query, and shapes about 2 for many, whose summed

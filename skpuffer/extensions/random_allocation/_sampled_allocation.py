@@ -87,21 +87,15 @@ class SampledAllocation(Accountant):
 
     Examples
     --------
-    >>> from skpuffer.accountants import RandomAllocation, SampledAllocation
-    >>> from skpuffer.noise.strategies import banded_square_root
+    >>> from skpuffer.accountants import SampledAllocation
     >>> from skpuffer.releases import GradientRelease
     >>> from skpuffer.scenarios import RecordScenario
     >>> release = GradientRelease(
-    ...     n_records=100,
-    ...     batch_size=10,
-    ...     n_steps=20,
-    ...     sampling="balls_in_bins",
-    ...     noise_correlation=banded_square_root(2),
+    ...     n_records=100, batch_size=10, n_steps=20, sampling="balls_in_bins"
     ... )
     >>> accountant = SampledAllocation(1.0, 1e-5, random_state=0)
-    >>> found = accountant.calibrate(release, RecordScenario())
-    >>> round(found.noise.scale, 1), found.certificate.certified
-    (2.8, False)
+    >>> accountant.calibrate(release, RecordScenario()).certificate.certified
+    False
     """
 
     needs = (Adjacency,)

@@ -61,10 +61,8 @@ class SliceDivergences:
     >>> from skpuffer.transport import SliceProfile
     >>> outputs, noise = [[0.0, 0.0], [3.0, 4.0]], GaussianNoise(5.0)
     >>> found = slice_divergences(outputs, noise, SliceProfile.basis(2), alpha=2)
-    >>> found.values.round(4).tolist(), round(found.largest, 4)
-    ([0.36, 0.64], 0.64)
-    >>> round(found.averaged, 4), round(found.joint, 4)
-    (0.5, 0.5098)
+    >>> round(found.largest, 2), round(found.averaged, 2), round(found.joint, 2)
+    (0.64, 0.5, 0.51)
     """
 
     values: Floats
@@ -131,8 +129,8 @@ def slice_divergences(
     >>> from skpuffer.transport import SliceProfile
     >>> outputs, noise = [[0, 0], [3, 4]], GaussianNoise(5.0)
     >>> found = slice_divergences(outputs, noise, SliceProfile.basis(2), alpha=2)
-    >>> found.values.round(2).tolist(), round(found.averaged, 2)
-    ([0.36, 0.64], 0.5)
+    >>> found.values.round(2).tolist()
+    [0.36, 0.64]
     """
     given = read_outputs(outputs)
     if len(given.distributions) != 2:

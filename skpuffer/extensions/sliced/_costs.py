@@ -143,14 +143,9 @@ class MeanSquareCurve(SlicedCurve, kind="mean_square_of_slices"):
 class JointSlicedCurve(SlicedCurve, kind="joint_slices"):
     """Joint sliced cost of the moves along finitely many slices.
 
-    Parameters
-    ----------
-    squares : array-like of shape (n_pairs, n_slices)
-        Squared moves in standard deviations of the noise, of each pair of secrets.
-    weights : array-like of shape (n_slices,)
-        Positive, summing to one.
-    vector : curve or None
-        See :class:`SlicedCurve`.
+    `squares` (n_pairs, n_slices): squared moves in standard deviations of the noise, of
+    each pair of secrets. `weights` (n_slices,): positive, summing to one. `vector`: see
+    :class:`SlicedCurve`.
 
     References
     ----------

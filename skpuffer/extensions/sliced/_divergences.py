@@ -148,11 +148,9 @@ def sliced_gaussian_divergences(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.privacy_loss import sliced_gaussian_divergences
     >>> from skpuffer.transport import SliceProfile
-    >>> one = np.eye(2)
-    >>> axes = SliceProfile.basis(2)
+    >>> one, axes = [[1, 0], [0, 1]], SliceProfile.basis(2)
     >>> sliced_gaussian_divergences([1, 2], one, [0, 0], one, 4, axes).tolist()
     [2.0, 8.0]
     """

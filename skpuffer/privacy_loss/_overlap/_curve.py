@@ -57,15 +57,9 @@ def amplified_budgets(
 class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
     """Privacy curve of a mechanism, for whoever believes that one record overlaps.
 
-    Parameters
-    ----------
-    curve : curve
-        Curve of the whole release of the table, where the record becomes any other:
-        composed first, and amplified once.
-    overlap : Overlap
-        Overlap of all that is read of the record.
-    wider : tuple of (Statement or str, Overlap), default=()
-        Overlap if the belief is off, each under a name.
+    `curve`: curve of the whole release of the table, where the record becomes any
+    other: composed first, and amplified once. `overlap`: overlap of all that is read of
+    the record. `wider`: overlap if the belief is off, each under a name.
 
     Notes
     -----

@@ -56,12 +56,8 @@ class Overlap(Plain, ABC):
 class OddsOverlap(Overlap, kind="odds_overlap"):
     """Two distributions whose likelihood ratio keeps within a range.
 
-    Parameters
-    ----------
-    odds : float
-        Largest ratio over the smallest, at least one.
-    share : float, default=0.0
-        Mass of either distribution of which nothing is known.
+    `odds`: largest ratio over the smallest, at least one. `share`: mass of either
+    distribution of which nothing is known.
     """
 
     odds: float
@@ -84,13 +80,8 @@ class OddsOverlap(Overlap, kind="odds_overlap"):
 class NormalOverlap(Overlap, kind="normal_overlap"):
     """Two normal distributions of variance one, and whatever else keeps within odds.
 
-    Parameters
-    ----------
-    mu : float
-        Distance of the means.
-    odds : float, default=1.0
-        Range of the likelihood ratio of all else, given the value that the two
-        describe.
+    `mu`: distance of the means. `odds`: range of the likelihood ratio of all else,
+    given the value that the two describe.
     """
 
     mu: float
@@ -125,12 +116,8 @@ class NormalOverlap(Overlap, kind="normal_overlap"):
 class FiniteOverlap(Overlap, kind="finite_overlap"):
     """Two distributions on finitely many values, and whatever else keeps within odds.
 
-    Parameters
-    ----------
-    first, second : tuple of float
-        Masses of the same values, each of sum one.
-    odds : float, default=1.0
-        Range of the likelihood ratio of all else, given the value.
+    `first`, `second`: masses of the same values, each of sum one. `odds`: range of the
+    likelihood ratio of all else, given the value.
     """
 
     first: tuple[float, ...]

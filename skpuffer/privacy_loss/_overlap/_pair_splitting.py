@@ -193,11 +193,8 @@ class PairSplitting:
     h the hockey-stick divergence of these normals. Cutting planes find splits and
     tests, until their values meet. They are kept from call to call.
 
-    Parameters
-    ----------
-    metric : ndarray of shape (n_members, n_members)
-        Distances of a member's positive and a member's negative part in units of a
-        scale; a metric but for its diagonal.
+    `metric` (n_members, n_members): distances of a member's positive and a member's
+    negative part in units of a scale; a metric but for its diagonal.
 
     Notes
     -----

@@ -45,16 +45,11 @@ ROOM_OF_PAIRS = 2.0**-16
 class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     """Pairs of distributions of one record, and how far its values are apart.
 
-    Parameters
-    ----------
-    overlaps : tuple of FiniteOverlap
-        Pairs of distributions on the same values: of secrets, and beliefs.
-    costs : tuple of tuple of float
-        Largest move of the output from a record of one group to one of another, as a
-        share of any record's: symmetric, in [0, 1]. The diagonal is for two records of
-        one group: zero where they are read as one and the same.
-    groups : tuple of int, default=None
-        Group of each value. None where each value is a group.
+    `overlaps`: pairs of distributions on the same values: of secrets, and beliefs.
+    `costs`: largest move of the output from a record of one group to one of another, as
+    a share of any record's: symmetric, in [0, 1]. The diagonal is for two records of
+    one group: zero where they are read as one and the same. `groups`: group of each
+    value. None where each value is a group.
 
     Notes
     -----
@@ -207,16 +202,10 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
 
     It is never above :class:`OverlapCurve` of the same curve and overlap.
 
-    Parameters
-    ----------
-    curve : curve
-        Curve of the whole release of the table, where the record becomes any other,
-        exactly Gaussian.
-    overlap : PairwiseOverlap
-        Overlap of all that is read of the record. Its costs are shares of the curve's
-        `gaussian_mu`.
-    wider : tuple of (Statement or str, Overlap), default=()
-        As in the base class, without costs of pairs.
+    `curve`: curve of the whole release of the table, where the record becomes any
+    other, exactly Gaussian. `overlap`: overlap of all that is read of the record. Its
+    costs are shares of the curve's `gaussian_mu`. `wider`: as in the base class,
+    without costs of pairs.
 
     Notes
     -----

@@ -37,14 +37,10 @@ class Hull:
     lies below their convex hull, and that is the trade-off of a pair which dominates.
     Both directions are read off the one hull, so that they belong to one pair.
 
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-        Increasing, zero among them. Beyond the last height the trade-off stays; before
-        the first it falls in proportion. Losses beyond 600 are left out, which only
-        raises it.
-    heights : ndarray of shape (n,)
-        Bounds of the trade-off, less max(0, 1 - exp(loss)).
+    `losses` (n,): increasing, zero among them. Beyond the last height the trade-off
+    stays; before the first it falls in proportion. Losses beyond 600 are left out,
+    which only raises it. `heights` (n,): bounds of the trade-off, less max(0, 1 -
+    exp(loss)).
     """
 
     def __init__(self, losses: Floats, heights: Floats) -> None:

@@ -55,10 +55,6 @@ class MixtureChannel:
     ----------
     law : NoiseLaw
 
-    See Also
-    --------
-    search_noise : The least noise for a budget.
-
     Notes
     -----
     With atoms z_j of weight w_j the posterior is π_j(y) = w_j q(y - z_j) / Σ_k w_k q(y
@@ -74,15 +70,12 @@ class MixtureChannel:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.information import Atoms, Bank, MixtureChannel
     >>> atoms = Atoms([[0.0], [1.0], [2.0], [3.0]])
-    >>> channel = MixtureChannel(atoms, np.eye(1))
+    >>> channel = MixtureChannel(atoms, [[1.0]])
     >>> bank = Bank.quadrature(atoms)
-    >>> round(channel.information(bank).value, 7)
-    0.3996048
-    >>> round(channel.bayes_success(bank), 3)
-    0.537
+    >>> round(channel.information(bank).value, 7), round(channel.bayes_success(bank), 3)
+    (0.3996048, 0.537)
     """
 
     def __init__(self, atoms: Atoms, noise: NoiseLike) -> None:

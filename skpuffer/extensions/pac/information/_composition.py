@@ -26,14 +26,10 @@ def compose_additive(budgets: ArrayLike, entropy: float | None = None) -> float:
     -------
     budget : float
 
-    See Also
-    --------
-    compose_mixed : For single records and groups.
-
     Notes
     -----
-    The noise of the releases must be independent, and no release chosen by what
-    another one showed.
+    The noise must be independent, and no release chosen by what another one showed. For
+    records and groups see :func:`compose_mixed`.
 
     Examples
     --------

@@ -283,10 +283,6 @@ def surrogate_terms(
         In nats. Their mean over the prior bounds the mutual information, also less a
         lower bound of the divergence of the release from the same Gaussian.
 
-    See Also
-    --------
-    donsker_varadhan_gap : A lower bound that may be subtracted.
-
     Notes
     -----
     :math:`I = E[-\log q(Z)] - h(B) - \mathrm{KL}(P_Z \| q)` for every Gaussian `q` of

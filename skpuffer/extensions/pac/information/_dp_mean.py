@@ -101,14 +101,10 @@ def published_dp_mean_power(
     power : float
         :math:`d \sigma^2 C^2 E[1 / S^2]` with the number `S` of members, at least one.
 
-    See Also
-    --------
-    dp_mean_power : With a public denominator, which keeps the promise.
-
     Notes
     -----
-    **This does not keep the promise.** The release is divided by the number of members,
-    which is secret too. It is here to repeat what was published.
+    **This does not keep the promise**; `dp_mean_power` does. The release is divided by
+    the secret number of members. It is here to repeat what was published.
 
     Examples
     --------

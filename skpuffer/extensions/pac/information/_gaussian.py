@@ -280,14 +280,10 @@ def algorithm1(
         eigenvectors with ``t = 10 * c * v / beta_prime``; else, and where no eigenvalue
         is above `c`, :math:`(\sum_j \lambda_j + d c) / (2 v)` in every direction.
 
-    See Also
-    --------
-    inflated_covariance : The same purpose, with a confidence that is proved.
-
     Notes
     -----
     **This certifies nothing.** The publication does not relate `c` and the number of
-    samples to the probability of failure. Use it for comparison only.
+    samples to the probability of failure. :func:`inflated_covariance` has a proof.
 
     References
     ----------

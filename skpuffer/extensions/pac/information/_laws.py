@@ -299,13 +299,10 @@ class LaplaceMarginal:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.information import LaplaceMarginal
     >>> marginal = LaplaceMarginal()
-    >>> marginal.variance, marginal.log_density(np.array([0.0, 1.0])).round(4).tolist()
-    (2.0, [-0.6931, -1.6931])
-    >>> marginal.from_normals(np.array([-1.0, 1.0])).round(4).tolist()
-    [-1.1479, 1.1479]
+    >>> marginal.variance, float(marginal.log_density(0.0).round(4))
+    (2.0, -0.6931)
     """
 
     variance = 2.0
@@ -334,13 +331,10 @@ class LogisticMarginal:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.information import LogisticMarginal
     >>> marginal = LogisticMarginal()
     >>> round(marginal.variance, 4), round(float(marginal.log_density(0.0)), 4)
     (3.2899, -1.3863)
-    >>> marginal.from_normals(np.array([-1.0, 1.0])).round(4).tolist()
-    [-1.6683, 1.6683]
     """
 
     variance = np.pi**2 / 3
@@ -372,11 +366,8 @@ class UniformMarginal:
     --------
     >>> import numpy as np
     >>> from skpuffer.information import UniformMarginal
-    >>> marginal = UniformMarginal()
-    >>> marginal.log_density(np.array([0.0, 2.0])).round(4).tolist()
+    >>> UniformMarginal().log_density(np.array([0.0, 2.0])).round(4).tolist()
     [-0.6931, -inf]
-    >>> marginal.from_normals(np.array([-1.0, 1.0])).round(4).tolist()
-    [-0.6827, 0.6827]
     """
 
     variance = 1.0 / 3.0
@@ -404,15 +395,10 @@ class GaussianMixtureMarginal:
 
     Examples
     --------
-    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
-    >>> from skpuffer.information import GaussianMixtureMarginal, ProductLaw
+    >>> from skpuffer.information import GaussianMixtureMarginal
     >>> marginal = GaussianMixtureMarginal(weights=(0.9, 0.1), deviations=(1.0, 3.0))
     >>> round(marginal.variance, 3)
     1.8
-    >>> atoms = Atoms([[-1.0], [1.0]])
-    >>> channel = MixtureChannel(atoms, ProductLaw(marginal, [1.0]))
-    >>> round(channel.information(Bank.quadrature(atoms)).value, 3)
-    0.278
     """
 
     weights: tuple[float, ...]
@@ -473,17 +459,10 @@ class LatticeMarginal:
 
     Examples
     --------
-    >>> from skpuffer.information import Atoms, Bank, LatticeMarginal
-    >>> from skpuffer.information import MixtureChannel, ProductLaw
+    >>> from skpuffer.information import LatticeMarginal
     >>> marginal = LatticeMarginal(probabilities=(0.5, 0.3, 0.2))
     >>> round(marginal.variance, 3)
     1.1
-    >>> atoms = Atoms([[0.0], [1.0]])
-    >>> normals, masses = marginal.nodes()
-    >>> bank = Bank.from_rule(atoms, normals[:, None], masses)
-    >>> channel = MixtureChannel(atoms, ProductLaw(marginal, [1.0]))
-    >>> round(channel.information(bank).value, 3)
-    0.174
     """
 
     probabilities: tuple[float, ...]

@@ -178,14 +178,8 @@ class Candidate:
 class Objective:
     """Least tr(C Σ) with a leakage of at most a budget.
 
-    Parameters
-    ----------
-    weight : ndarray of shape (d, d)
-        The cost C, positive definite.
-    least_variance : float
-        Added to every variance.
-    least_cost : float
-        Noise of lower cost is not tried.
+    `weight` (d, d): the cost C, positive definite. `least_variance`: added to every
+    variance. `least_cost`: noise of lower cost is not tried.
     """
 
     leakage: Leakage

@@ -55,10 +55,6 @@ class OutputModel:
     floor : float, default=5.0
         Log ratios are raised to at least ``-floor``, which raises their mean.
 
-    See Also
-    --------
-    density_bound : With another density.
-
     Notes
     -----
     For every density `q` the mutual information is at most the mean of :math:`T = \log

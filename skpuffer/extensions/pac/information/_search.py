@@ -94,8 +94,6 @@ class FoundNoise:
     >>> found = search_noise(atoms, budget=0.5)
     >>> round(found.leakage, 3), round(found.power, 1), found.at_floor
     (0.5, 3.6, False)
-    >>> round(float(found.law.covariance.trace()), 1)
-    3.6
     """
 
     covariance: Floats
@@ -163,10 +161,6 @@ def search_noise(
     Returns
     -------
     FoundNoise
-
-    See Also
-    --------
-    waterfill : Noise by the covariance alone, always enough.
 
     Notes
     -----

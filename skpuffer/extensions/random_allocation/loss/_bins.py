@@ -18,13 +18,8 @@ _WINDOWS_LEFT_OUT = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47)
 class Window(NamedTuple):
     """Consecutive bins that stand for all of them.
 
-    Parameters
-    ----------
-    size : int
-        Number of bins m.
-    lags : ndarray of shape (size,)
-        Entry h is the largest of the Gram matrix between two bins h apart in any
-        window.
+    `size`: number of bins m. `lags` (size,): entry h is the largest of the Gram matrix
+    between two bins h apart in any window.
     """
 
     size: int

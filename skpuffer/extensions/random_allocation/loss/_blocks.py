@@ -86,14 +86,9 @@ def _covered(number: int, size: int, common: float, variance: float) -> Blocks:
 def block_law(blocks: Blocks, reach: float, nodes: int, points: int) -> ChainLaw:
     """Return the law of the mean likelihood ratio of bins in blocks, split upwards.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        In units of the noise's variance.
-    reach : float
-        Largest strike that is asked for.
-    nodes, points : int
-        Nodes of a block's common factor, and points of the lattice of the sum.
+    `blocks`: in units of the noise's variance. `reach`: largest strike that is asked
+    for. `nodes`, `points`: nodes of a block's common factor, and points of the lattice
+    of the sum.
 
     Returns
     -------

@@ -319,14 +319,8 @@ def chain_replaced(
 ) -> Replaced:
     """Bound the divergence of the mixture of means from that of their negatives.
 
-    Parameters
-    ----------
-    cover : Cover
-        Covariance of the logarithms of the bins' likelihood ratios.
-    size : int
-        Number of bins.
-    spread : float, default=3.0
-        Largest reach of the grid of a term, in means of the sum.
+    `cover`: covariance of the logarithms of the bins' likelihood ratios. `size`: number
+    of bins. `spread`: largest reach of the grid of a term, in means of the sum.
 
     Notes
     -----

@@ -393,13 +393,10 @@ class Hazards:
     def of(cls, means: Floats, temperatures: tuple[float, ...] = ()) -> Hazards:
         """Look where bounds are needed, and what they depend on.
 
-        Parameters
-        ----------
-        means : ndarray of shape (n_bins, n_rows)
-            Contribution of each bin to each row, in any order of the rows.
-        temperatures : tuple of float
-            Laws psi beside the uniform one are proportional to the exponential of minus
-            the squared distance from the position's bin over these.
+        `means` (n_bins, n_rows): contribution of each bin to each row, in any order of
+        the rows. `temperatures`: laws psi beside the uniform one are proportional to
+        the exponential of minus the squared distance from the position's bin over
+        these.
         """
         rows, found = [], []
         n_bins, n_rows = means.shape

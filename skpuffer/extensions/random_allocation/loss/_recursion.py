@@ -199,14 +199,9 @@ class Summed(NamedTuple):
 def summed(state: State, masses: Floats, size: int, window: int) -> Summed:
     """Return the law of the sum, over the steps of a chain, of a term given the state.
 
-    Parameters
-    ----------
-    masses : ndarray of shape (n_first, n_second, n_points)
-        Masses of a step's term, given the state, on a grid; perhaps tilted.
-    size : int
-        Number of steps.
-    window : int
-        Length of the transforms. Mass beyond is wrapped around.
+    `masses` (n_first, n_second, n_points): masses of a step's term, given the state, on
+    a grid; perhaps tilted. `size`: number of steps. `window`: length of the transforms.
+    Mass beyond is wrapped around.
 
     Notes
     -----
@@ -277,15 +272,10 @@ _LOST = math.log(1e-300)
 class States(NamedTuple):
     """Counts of the last few bins, in a total of at most `order`.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_states, n_last)
-        The oldest bin first, empty bins in the first state. States that differ in the
-        oldest bin's count only are neighbours.
-    starts : ndarray of shape (n_groups,)
-        Where such groups start.
-    moves : tuple of (ndarray, ndarray)
-        By the count of the next bin: groups with room for it, and states they move to.
+    `counts` (n_states, n_last): the oldest bin first, empty bins in the first state.
+    States that differ in the oldest bin's count only are neighbours. `starts`
+    (n_groups,): where such groups start. `moves`: by the count of the next bin: groups
+    with room for it, and states they move to.
     """
 
     order: int
@@ -385,14 +375,8 @@ def products(first: Floats, second: Floats, top: float) -> Floats:
 def divergences(weights: Floats, top: float, shared: float, n_bins: int) -> Floats:
     """Return the Rényi divergences of whole orders, from the sums over counts.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (order + 1,)
-        Sums over the counts, by their total.
-    top : float
-        The weights' unit, see the module.
-    shared : float
-        Amount taken from all entries of G.
+    `weights` (order + 1,): sums over the counts, by their total. `top`: the weights'
+    unit, see the module. `shared`: amount taken from all entries of G.
 
     Returns
     -------

@@ -147,12 +147,8 @@ class Restarted(NoiseStrategy, kind="restarted"):
     Examples
     --------
     >>> from skpuffer.noise.strategies import Restarted, Toeplitz
-    >>> strategy = Restarted(Toeplitz((1.0, 0.5)), every=2)
-    >>> strategy.matrix(4)
-    array([[1. , 0. , 0. , 0. ],
-           [0.5, 1. , 0. , 0. ],
-           [0. , 0. , 1. , 0. ],
-           [0. , 0. , 0.5, 1. ]])
+    >>> Restarted(Toeplitz((1.0, 0.5)), every=2).matrix(3).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
     strategy: NoiseStrategy

@@ -35,10 +35,7 @@ class ToeplitzStrategy(NoiseStrategy):
     Examples
     --------
     >>> from skpuffer.noise.strategies import Toeplitz
-    >>> strategy = Toeplitz((1.0, 0.5))
-    >>> strategy.coefficients(4).tolist()
-    [1.0, 0.5, 0.0, 0.0]
-    >>> strategy.inverse_coefficients(4).tolist()
+    >>> Toeplitz((1.0, 0.5)).inverse_coefficients(4).tolist()
     [1.0, -0.5, 0.25, -0.125]
     """
 
@@ -151,10 +148,8 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
     Examples
     --------
     >>> from skpuffer.noise.strategies import Toeplitz
-    >>> Toeplitz((1.0, 0.5)).matrix(3)
-    array([[1. , 0. , 0. ],
-           [0.5, 1. , 0. ],
-           [0. , 0.5, 1. ]])
+    >>> Toeplitz((1.0, 0.5)).matrix(3).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.5, 1.0]]
     """
 
     column: tuple[float, ...]
@@ -213,10 +208,8 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
     Examples
     --------
     >>> from skpuffer.noise.strategies import InverseToeplitz
-    >>> InverseToeplitz((1.0, -0.5)).matrix(3)
-    array([[1.  , 0.  , 0.  ],
-           [0.5 , 1.  , 0.  ],
-           [0.25, 0.5 , 1.  ]])
+    >>> InverseToeplitz((1.0, -0.5)).matrix(3).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.25, 0.5, 1.0]]
     """
 
     column: tuple[float, ...]

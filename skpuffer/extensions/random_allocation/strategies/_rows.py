@@ -43,11 +43,8 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
     Examples
     --------
     >>> from skpuffer.noise.strategies import PrefixSumTree
-    >>> PrefixSumTree(3).matrix(3)
-    array([[1., 0., 0.],
-           [0., 1., 0.],
-           [1., 1., 0.],
-           [0., 0., 1.]])
+    >>> PrefixSumTree(3).matrix(3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
     n_steps: int
@@ -162,15 +159,10 @@ def windowed(
 ) -> Iterator[Floats]:
     """Yield sums of each row and of the past before it, with the same weights.
 
-    Parameters
-    ----------
-    past : int
-        How many rows of the past are kept; at the start they are zero.
-    weights : callable
-        Given a number of rows, their weights of shape (n, past + n), oldest first.
-        Those of fewer rows are its first ones.
-    recursive : bool
-        Whether the past is that of what is yielded, not of `rows`.
+    `past`: how many rows of the past are kept; at the start they are zero. `weights`:
+    given a number of rows, their weights of shape (n, past + n), oldest first. Those of
+    fewer rows are its first ones. `recursive`: whether the past is that of what is
+    yielded, not of `rows`.
     """
     matrix = window = np.zeros((0, 0))
     for block in in_blocks(rows, n_rows, past):

@@ -38,11 +38,8 @@ class Box:
     --------
     >>> import numpy as np
     >>> from skpuffer.transport import Box
-    >>> box = Box(lower=[0.0, -1.0], upper=1.0)
-    >>> box.holds(np.array([[0.5, -0.5]]))
+    >>> Box(lower=[0.0, -1.0], upper=1.0).holds(np.array([[0.5, -0.5]]))
     True
-    >>> box.ranges(np.array([[1.0, 1.0]]))
-    (array([-1.]), array([2.]))
     """
 
     lower: ArrayLike
@@ -127,13 +124,10 @@ def dkw_sliced_distances(
     --------
     >>> import numpy as np
     >>> from skpuffer.transport import Box, SliceProfile, dkw_sliced_distances
-    >>> x = np.arange(100).reshape(-1, 1) / 100
-    >>> line = SliceProfile.basis(1)
-    >>> bounds = dkw_sliced_distances(
-    ...     [x, x + 0.5], line, support=Box(0, 1.5), confidence=0.95
-    ... )
-    >>> bounds.round(6).tolist()
-    [[0.8]]
+    >>> x, line = np.arange(100).reshape(-1, 1) / 100, SliceProfile.basis(1)
+    >>> worlds, support = [x, x + 0.5], Box(0, 1.5)
+    >>> dkw_sliced_distances(worlds, line, support=support, confidence=0.95).round(6)
+    array([[0.8]])
     """
     if not isinstance(support, Ball | Box):
         raise value_error("transport.support_not_ball_or_box")

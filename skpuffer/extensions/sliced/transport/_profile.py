@@ -246,15 +246,9 @@ def gaps_by_buckets(
 ) -> Floats | None:
     """Return W_inf of pairs along each direction, or None if sorting is as quick.
 
-    Parameters
-    ----------
-    rows : dict of int to ndarray of shape (n_directions, n_points)
-        Finite projections of each distribution. They are overwritten if gaps are
-        returned.
-    pairs : list of (int, int)
-        Each distribution is in one at least.
-    matches : list of Match
-        For each pair.
+    `rows` (n_directions, n_points): finite projections of each distribution. They are
+    overwritten if gaps are returned. `pairs`: each distribution is in one at least.
+    `matches`: for each pair.
 
     Returns
     -------

@@ -125,15 +125,6 @@ def sliced_distances(
     distances : ndarray of shape (n_pairs, n_slices)
         Exact up to the round-off of the projections, in the unit of the points.
 
-    Raises
-    ------
-    ValueError
-        If the profile is not finite, or points, weights or pairs are invalid.
-
-    See Also
-    --------
-    skpuffer.transport.bottleneck_distance : W_inf of the points.
-
     Notes
     -----
     No slice exceeds W_inf of the points. All may be zero where that is not, so slices
