@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Self, TypedDict
 
 from skpuffer.exceptions import Statement, UncertifiedError, stated, value_error
-from skpuffer.kernel.curves import Events, PrivacyCurve
+from skpuffer.kernel.curves import BeliefCurve, Events, PrivacyCurve
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.notions import SLICED, Notion
@@ -23,6 +23,7 @@ __all__ = [
     "Names",
     "Rule",
     "certificate_of",
+    "certificates_are",
     "certificates_from",
     "prove",
 ]
@@ -229,6 +230,40 @@ class Certificate(Claim):
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 
+    @property
+    def gain(self) -> float | None:
+        """Noise that one arbitrary record would need, over the noise used here.
+
+        In a fit, the root mean square of the noise of plain differential privacy of one
+        replaced record at the same numbers, by its best accountant and family of noise,
+        over that of the noise used. Outside of a fit it may be the ratio of the two
+        sensitivities. Under a belief about several records together, the comparison is
+        with differential privacy of these. None where the comparison makes no sense.
+        """
+        if self.noise_gain is not None:
+            return self.noise_gain
+        # By the sensitivities, to which noise is in proportion. A secret about many
+        # records, or about no bounded ones, has no record to compare.
+        if self.record_sensitivity is None or self.sensitivity is None:
+            return None
+        # no noise at all, where plain differential privacy would need some
+        if self.sensitivity == 0:
+            return math.inf
+        return self.record_sensitivity / self.sensitivity
+
+    @property
+    def fallback(self) -> float | None:
+        """Epsilon at `delta` under no belief, or None where none is declared.
+
+        Plain differential privacy of one replaced record, or of those that the belief
+        takes together. Under a `coupling_id` such as 'replace:3' these are any three,
+        otherwise all records of one block or household.
+        """
+        curve: object = self.curve
+        if not isinstance(curve, BeliefCurve):
+            return None
+        return float(curve.without_belief().epsilon(self.delta - self.event_delta))
+
     def _refuse_estimate(self, what: Statement) -> None:
         if not self.certified:
             raise UncertifiedError(
@@ -414,12 +449,18 @@ class Names:
     columns: tuple[str, ...] | None = None
 
 
-def certificates_from(find: Callable[[], type[Certificate]]) -> None:
-    """Register what finds the class of certificates: a subclass with more to say."""
-    _find_kind[:] = [find]
+def certificates_are(kind: type[Certificate]) -> None:
+    """Register the class of certificates: a subclass that says more of one."""
+    _kinds[:] = [kind]
 
 
-_find_kind: list[Callable[[], type[Certificate]]] = [lambda: Certificate]
+def certificates_from(load: Callable[[], object]) -> None:
+    """Register what loads the module that calls :func:`certificates_are`."""
+    _loaders[:] = [load]
+
+
+_kinds: list[type[Certificate]] = []
+_loaders: list[Callable[[], object]] = []
 
 
 def prove(
@@ -485,7 +526,10 @@ def certificate_of(
         if id(each) not in same and each not in claim.assumptions
     )
     held["assumptions"] = (*missing, *claim.assumptions)
-    return _find_kind[0]()(**held, **vars(names))
+    for load in () if _kinds else _loaders:
+        load()
+    kind = _kinds[0] if _kinds else Certificate
+    return kind(**held, **vars(names))
 
 
 def _checks(claim: Claim, fact: Fact) -> tuple[tuple[str, bool], ...]:

@@ -1,6 +1,7 @@
 """The rule of additive noise: what covers how far a vector moves."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
@@ -35,6 +36,7 @@ __all__ = [
     "check_stage_noise",
     "claim_of_bound",
     "delta_left",
+    "delta_of_noise",
     "distribution_sensitivity",
     "record_ceiling",
     "record_sensitivity_bound",
@@ -341,6 +343,36 @@ def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
     raise unsupported_error(
         "noise.stages_of_several_scales", name=release.name, noise=noise
     )
+
+
+#: What a bound by distributions may be exchanged for.
+_WITHOUT_EVENT = Statement("event.group_privacy_needs_none")
+
+
+def delta_of_noise(
+    delta: float,
+    sensitivity: SensitivityBound,
+    all_spent: Callable[[float, float], bool] | None = None,
+) -> float:
+    """Return the part of a delta that the event of a bound leaves to the noise.
+
+    Parameters
+    ----------
+    delta : float
+    sensitivity : SensitivityBound
+    all_spent : callable, default=None
+        Takes the mass of the event and `delta`: whether nothing is to be left, and what
+        is promised given the event is pure.
+
+    Returns
+    -------
+    float
+    """
+    if all_spent is not None and all_spent(sensitivity.delta, delta):
+        return 0.0
+    # of records, rather than of distributions, all that is certain was gone through
+    remedy = "" if sensitivity.relation is not None else _WITHOUT_EVENT
+    return delta_left(delta, sensitivity.delta, remedy)
 
 
 def delta_left(delta: float, event: float, remedy: Statement | str = "") -> float:

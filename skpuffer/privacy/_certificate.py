@@ -21,7 +21,6 @@ from skpuffer.information import (
 )
 from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel.certificates import in_statements
-from skpuffer.kernel.curves import BeliefCurve
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
 from skpuffer.utils._versions import with_version, without_version
@@ -76,40 +75,6 @@ class Certificate(certificates.Certificate):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(without_version(self, state))
-
-    @property
-    def gain(self) -> float | None:
-        """Noise that one arbitrary record would need, over the noise used here.
-
-        In a fit, the root mean square of the noise of plain differential privacy of one
-        replaced record at the same numbers, by its best accountant and family of noise,
-        over that of the noise used. Outside of a fit it may be the ratio of the two
-        sensitivities. Under a belief about several records together, the comparison is
-        with differential privacy of these. None where the comparison makes no sense.
-        """
-        if self.noise_gain is not None:
-            return self.noise_gain
-        # By the sensitivities, to which noise is in proportion. A secret about many
-        # records, or about no bounded ones, has no record to compare.
-        if self.record_sensitivity is None or self.sensitivity is None:
-            return None
-        # no noise at all, where plain differential privacy would need some
-        if self.sensitivity == 0:
-            return math.inf
-        return self.record_sensitivity / self.sensitivity
-
-    @property
-    def fallback(self) -> float | None:
-        """Epsilon at `delta` under no belief, or None where none is declared.
-
-        Plain differential privacy of one replaced record, or of those that the belief
-        takes together. Under a `coupling_id` such as 'replace:3' these are any three,
-        otherwise all records of one block or household.
-        """
-        curve: object = self.curve
-        if not isinstance(curve, BeliefCurve):
-            return None
-        return float(curve.without_belief().epsilon(self.delta - self.event_delta))
 
     def as_estimate(self, reason: Statement | str) -> Self:
         """Return this certificate demoted to an estimate, for a stated reason."""
@@ -564,3 +529,5 @@ if Certificate.__doc__:  # which python -OO leaves out
     Certificate.__doc__ = re.sub(
         r" +\*\*fields\n.*\n", lambda _: "\n".join(_listed) + "\n", Certificate.__doc__
     )
+
+certificates.certificates_are(Certificate)

@@ -15,12 +15,12 @@ from skpuffer.kernel.sampling import ShuffledEpochsSampling as ShuffledEpochsSam
 from skpuffer.kernel.sampling import WithReplacementSampling as WithReplacementSampling
 from skpuffer.kernel.votes import VOTE_RELATIONS as VOTE_RELATIONS
 from skpuffer.kernel.votes import VoteRelease as VoteRelease
+from skpuffer.training._engine import Optimiser as Optimiser
+from skpuffer.training._engine import Recalibration as Recalibration
 
 from ._bins import SAMPLING_SCHEMES as SAMPLING_SCHEMES
 from ._bins import BallsInBinsSampling as BallsInBinsSampling
 from ._bins import FreshBinsSampling as FreshBinsSampling
-from ._optimiser import Optimiser as Optimiser
-from ._optimiser import Recalibration as Recalibration
 
 __all__ = [
     "AdaptiveRelease",

@@ -9,11 +9,10 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.releases import SAMPLING_SCHEMES, SamplingScheme
-from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.utils._checks import check_jobs
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
-from ._engine import NOISE_CORRELATIONS
+from ._engine import NOISE_CORRELATIONS, SCHEDULES
 
 if TYPE_CHECKING:
     from skpuffer.noise.strategies import NoiseStrategy

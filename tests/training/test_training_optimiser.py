@@ -7,8 +7,8 @@ import pytest
 
 from skpuffer.exceptions import Statement
 from skpuffer.releases import Optimiser
-from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.training import OptimiserRun
+from skpuffer.training._engine import SCHEDULES
 from tests.refused import refused
 
 GRADIENTS = np.random.default_rng(0).normal(size=(12, 3))

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
-from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.training import run_defaults
+from skpuffer.training._engine import SCHEDULES
 from tests.refused import refused
 
 records = st.integers(1, 10**7)

@@ -12,9 +12,9 @@ from skpuffer.linear_model import (
     PrivateSGDRegressor,
 )
 from skpuffer.neural_network import PrivateMLPClassifier
-from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.training import Training
+from skpuffer.training._engine import SCHEDULES
 from tests.refused import refused
 
 #: Trained models, with what makes them a penalty.

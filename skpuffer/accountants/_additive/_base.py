@@ -2,7 +2,6 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace as replace_fields
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -38,7 +37,7 @@ from skpuffer.kernel.sums import (
     SensitivityBound,
     check_stage_noise,
     claim_of_bound,
-    delta_left,
+    delta_of_noise,
     distribution_sensitivity,
     record_ceiling,
     sensitivity_bound,
@@ -54,9 +53,6 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
-
-#: What a bound by distributions may be exchanged for.
-_WITHOUT_EVENT = Statement("event.group_privacy_needs_none")
 
 
 def composed_stages(certificate: Claim) -> Claim:
@@ -82,32 +78,6 @@ def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
     """
     unknown = release.dim is None and sensitivity.norm != 2
     return unknown and math.isinf(sensitivity.radius)
-
-
-def delta_of_noise(
-    delta: float,
-    sensitivity: SensitivityBound,
-    all_spent: Callable[[float, float], bool] | None = None,
-) -> float:
-    """Return the part of a delta that the event of a bound leaves to the noise.
-
-    Parameters
-    ----------
-    delta : float
-    sensitivity : SensitivityBound
-    all_spent : callable, default=None
-        Takes the mass of the event and `delta`: whether nothing is to be left, and what
-        is promised given the event is pure.
-
-    Returns
-    -------
-    float
-    """
-    if all_spent is not None and all_spent(sensitivity.delta, delta):
-        return 0.0
-    # of records, rather than of distributions, all that is certain was gone through
-    remedy = "" if sensitivity.relation is not None else _WITHOUT_EVENT
-    return delta_left(delta, sensitivity.delta, remedy)
 
 
 @sensitivity_bound.register

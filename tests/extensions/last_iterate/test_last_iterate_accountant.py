@@ -23,7 +23,6 @@ from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise.strategies import banded_square_root
 from skpuffer.privacy import Notion, compose, iteration_cost
 from skpuffer.releases import GradientRelease, Optimiser
-from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.scenarios import Adjacency, LawsScenario, RecordScenario
 from skpuffer.training import (
     Hinge,
@@ -37,6 +36,7 @@ from skpuffer.training import (
     Squared,
     train,
 )
+from skpuffer.training._engine import SCHEDULES
 from tests.accountants.contract import Offering
 from tests.extensions.last_iterate.last_iterates import (
     RECORD,
