@@ -36,32 +36,11 @@ _INTERACTION_WEIGHT = 0.03
 
 
 def cell_masses(noisy: Floats, deviation: float, n_records: float) -> Floats:
-    """Masses of a feature's cells, estimated from its noisy histogram.
+    """Masses of a feature's cells, positive with sum one, from its noisy histogram.
 
-    Parameters
-    ----------
-    noisy : ndarray of shape (n_cells,)
-    deviation : float
-        Standard deviation of the noise of each count.
-    n_records : float
-        Public number of records, or a noisy sum of their weights.
-
-    Returns
-    -------
-    ndarray of shape (n_cells,)
-        Positive, with sum one.
-
-    Notes
-    -----
-    The counts are shrunk towards the equal ones as James and Stein do, projected on the
-    counts that are possible, and mixed with the uniform law, the more the noisier, so
-    that no cell is taken for empty because of noise.
-
-    Examples
-    --------
-    >>> from skpuffer.additive._basis import cell_masses
-    >>> cell_masses([300.0, 100.0], deviation=0.0, n_records=400)
-    array([0.75, 0.25])
+    `n_records` is public, or a noisy sum of weights. Counts are shrunk towards equal
+    ones (James and Stein), projected on what is possible, and mixed with the uniform
+    law, the more the noisier, so that no cell is taken for empty because of noise.
     """
     noisy = np.asarray(noisy, dtype=np.float64)
     n_cells, uniform = noisy.size, n_records / noisy.size
@@ -80,24 +59,11 @@ def cell_masses(noisy: Floats, deviation: float, n_records: float) -> Floats:
 def kernel(masses: Floats, kind: str, has_missing: bool = False) -> Floats:
     """Covariance, before any data, of a feature's shape function over its cells.
 
-    Parameters
-    ----------
-    masses : ndarray of shape (n_cells,)
-    kind : {'levels', 'ordered', 'amount'}
-    has_missing : bool, default=False
-        Whether the last cell is of missing values: no neighbour of any.
-
-    Returns
-    -------
-    ndarray of shape (n_cells, n_cells)
-        Positive semi-definite, with mean variance one under `masses`.
-
-    Notes
-    -----
-    Levels are independent of each other. Ordered cells are smooth along t, the mean of
-    where a cell stands by rank among the records and by its number: cosines of
-    frequency m with amplitude m^(-1.5), as of a function with 1 + derivatives. Amounts
-    are half smooth and half independent, as round numbers stand out among them.
+    It has mean variance one under `masses`. Levels are independent. Ordered cells are
+    smooth along t, the mean of a cell's rank among the records and its number: cosines
+    of frequency m with amplitude m^(-1.5), as of a function with 1 + derivatives.
+    Amounts are half smooth and half independent, as round numbers stand out. The last
+    cell may be missing values, which are no neighbours.
     """
     n_cells = masses.size
     found: Floats
@@ -151,30 +117,12 @@ class Basis:
         return [parameters[start:end] for start, end in pairs]
 
     def functions(self, parameters: Floats) -> list[Floats]:
-        """Value of each block's function in each of its cells.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (dim, ...)
-
-        Returns
-        -------
-        list of ndarray of shape (n_cells, ...)
-        """
+        """Value of each block's function in each of its cells."""
         parts = self.split(parameters)
         return [t @ part for t, part in zip(self.tables, parts, strict=True)]
 
     def project(self, sums: Sequence[Floats]) -> Floats:
-        """Sums over records of their rows, from sums over the records of each cell.
-
-        Parameters
-        ----------
-        sums : sequence of ndarray of shape (n_cells, ...)
-
-        Returns
-        -------
-        ndarray of shape (dim, ...)
-        """
+        """Sums over records of their rows, from sums over the records of each cell."""
         pairs = zip(self.tables, sums, strict=True)
         return np.concatenate([table.T @ total for table, total in pairs])
 
@@ -191,29 +139,12 @@ def make_basis(
 ) -> Basis:
     """Basis in which unit steps of gradient descent suit all directions.
 
-    Parameters
-    ----------
-    masses : sequence of ndarray of shape (n_cells,)
-        Masses of the cells of each feature.
-    kinds : sequence of str
-        As :func:`kernel` takes.
-    has_missing : sequence of bool, default=()
-        Whether the last cell of each feature is of missing values; empty is nowhere.
-    pairs : sequence of (int, int), default=()
-        Features that interact.
-    merged : sequence of ndarray of shape (n_cells,), default=()
-        For each feature the coarse cell of each cell; read for pairs only.
-    mu : float
-        Largest shift, in standard deviations of the noise, that one record gives to the
-        sums over the rounds.
-
-    Notes
-    -----
     The columns of a block span the functions that its kernel holds for likely, centred
-    under the masses, and are orthogonal under them. The variance of a column is v / (v
-    + ridge), v that of the kernel's principal direction: directions that noise would
-    drown anyway are left short. The kernel of two features that interact is the product
-    of theirs, centred, on coarse cells.
+    and orthogonal under the masses. The variance of a column is v / (v + ridge), v that
+    of the kernel's principal direction, so directions that noise would drown are short.
+    `mu` is the largest shift, in deviations of the noise, that one record gives to the
+    rounds' sums. The kernel of two features that interact is the product of theirs,
+    centred, on coarse cells (`merged`).
     """
     ridge = _RIDGE * math.sqrt(len(masses)) / (n_records * mu)
     gaps = list(has_missing) or [False] * len(masses)
@@ -283,7 +214,7 @@ def _whitened(
 
 @dataclass(frozen=True, eq=False)
 class ShapeFunction:
-    """Score that an additive model adds for the cells of a feature, or of a pair.
+    """Hold the scores that an additive model adds for cells of a feature or a pair.
 
     Parameters
     ----------
@@ -294,12 +225,11 @@ class ShapeFunction:
     scores : ndarray of shape (n_cells,) or (n_cells, n_classes)
         Values to add; of two features of shape (n_cells, n_other_cells, ...).
     standard_errors : ndarray of the shape of `scores`
-        Uncertainty from the noise that was added, to first order. Neither the sample's
-        chance nor the smoothing is in it.
+        Uncertainty from the noise, to first order; without sampling and smoothing.
     masses : ndarray of shape (n_cells,)
-        Noisy shares of the records by cell, of a pair those of both features.
+        Noisy shares of the records by cell.
     merged : tuple of ndarray of int, default=None
-        For a pair, the coarse cell of each cell of the code book.
+        For a pair, the coarse cell of each cell.
 
     Examples
     --------
@@ -321,18 +251,7 @@ class ShapeFunction:
     merged: tuple[Indices, ...] | None = None
 
     def values(self, codes: NDArray[Any], positions: Sequence[int]) -> Floats:
-        """Scores of rows.
-
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n, n_features)
-        positions : sequence of int
-            Columns of the features.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, n_classes)
-        """
+        """Scores of rows."""
         columns = [codes[:, k] for k in positions]
         if self.merged is not None:
             pairs = zip(self.merged, columns, strict=True)
@@ -347,19 +266,7 @@ def additive_scores(
     functions: Iterable[ShapeFunction],
     intercept: Any,
 ) -> Floats:
-    """Sum of the intercept and all shape functions, row by row.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n, n_features)
-    names : sequence
-        Names of the features.
-    intercept : float or ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, n_classes)
-    """
+    """Sum of the intercept and all shape functions, row by row."""
     position = {name: k for k, name in enumerate(names)}
     scores = np.zeros((len(codes), *np.shape(intercept))) + intercept
     for function in functions:
@@ -389,22 +296,10 @@ def monotone(
 ) -> Floats:
     """Nearest scores that never fall, or never rise, from cell to cell of a feature.
 
-    Parameters
-    ----------
-    scores, masses : ndarray of shape (n_cells,) or (n_cells, n_other_cells)
-        Scores and masses of a feature or a pair.
-    direction : {-1, 1}
-    has_missing : bool
-        Whether the last cell is of missing values, which has no place in the order.
-    axis : int, default=0
-        Axis of the feature, in a pair.
-
-    Returns
-    -------
-    ndarray of the shape of `scores`
-        Of a feature with the same mean under the masses. For a pair each row, or each
-        column, under the masses of the feature alone: weights that all share, so that a
-        function that never falls along the other axis does not after it either.
+    Scores of a feature keep the same mean under the masses. For a pair each row or
+    column is weighed by the masses of the feature alone: weights that all share, so
+    that a function that never falls along the other axis does not after it either. The
+    last cell may be missing values, which have no place in the order.
     """
     found: Floats = np.moveaxis(scores.copy(), axis, 0)
     n = len(found) - has_missing
@@ -431,23 +326,7 @@ _COARSE, _MOST_CELLS = 8, 1024
 
 
 def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], ...]:
-    """Return the positions of features that interact.
-
-    Parameters
-    ----------
-    interactions : {'all', None} or list of pairs of names
-    names : sequence
-        Names of the features.
-
-    Returns
-    -------
-    tuple of (int, int)
-
-    Raises
-    ------
-    ValueError
-        If a pair names a feature that is not there, one twice, or comes twice.
-    """
+    """Return the positions of features that interact."""
     if interactions is None:
         return ()
     n = len(names)
@@ -472,30 +351,10 @@ def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], 
 def merged_cells(
     masses: Floats, kind: str, has_missing: bool = False, n_merged: int = _COARSE
 ) -> Indices:
-    """Coarse cell of each cell of a feature.
+    """Coarse cell, from 0, of each cell of a feature.
 
-    Neighbours of about equal mass together; of levels the largest stand alone and the
-    others together.
-
-    Parameters
-    ----------
-    masses : ndarray of shape (n_cells,)
-    kind : str
-        As the code book says.
-    has_missing : bool, default=False
-        Whether the last cell is of missing values; it stays alone.
-
-    Returns
-    -------
-    ndarray of int of shape (n_cells,)
-        All of 0, 1, ... up to the largest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.additive._basis import merged_cells
-    >>> merged_cells(np.array([0.5, 0.1, 0.2, 0.2]), "ordered", n_merged=2)
-    array([0, 1, 1, 1])
+    Neighbours of about equal mass are together; of levels the largest are alone and the
+    others together; missing values stay alone.
     """
     n_cells = masses.size
     if n_cells <= n_merged:

@@ -24,15 +24,7 @@ _ROWS = 2**15
 
 @dataclass(frozen=True)
 class _Group:
-    """Fields with one joint code, and the blocks that are read by it.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells of the fields.
-    blocks : list of (int, tuple of int)
-        Block, and the axes of the shape that its fields stand on.
-    """
+    """Fields with one joint code, and the blocks that are read by it."""
 
     fields: tuple[int, ...]
     shape: tuple[int, ...]
@@ -74,9 +66,8 @@ def _spread(values: Floats, shape: tuple[int, ...], axes: tuple[int, ...]) -> Fl
 class CodedRows:
     """Rows as joint codes of groups of features.
 
-    A function of one or two features is a table of its cells. To add up functions of K
-    features for each row takes K gathers, and sums over each feature's cells K more; a
-    joint code of a few features makes one of several.
+    A function of one or two features is a table of its cells. A joint code of a few
+    features makes one gather of several.
 
     Parameters
     ----------
@@ -87,18 +78,6 @@ class CodedRows:
         Features that interact: blocks after those of the features.
     merged : sequence of ndarray of shape (n_cells,), default=()
         For each feature the coarse cell of each cell; read for pairs only.
-
-    Attributes
-    ----------
-    n_rows, n_blocks : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.additive._codes import CodedRows
-    >>> rows = CodedRows(np.array([[0, 1], [1, 1], [1, 2]]), [2, 3])
-    >>> rows.sums(np.array([[1.0, 10.0, 100.0]]))
-    [array([[  1., 110.]]), array([[  0.,  11., 100.]])]
     """
 
     def __init__(
@@ -136,17 +115,7 @@ class CodedRows:
         self._only = self._cells(self._chunks[0]) if len(self._chunks) == 1 else None
 
     def tables(self, functions: Sequence[Floats]) -> list[Floats]:
-        """Values of the functions added up for each joint code.
-
-        Parameters
-        ----------
-        functions : sequence of ndarray of shape (n_cells, n_outputs)
-            One for each block.
-
-        Returns
-        -------
-        list of ndarray of shape (n_outputs, n_joint_cells)
-        """
+        """Values of the functions added up for each joint code."""
         return [group.table(functions) for group in self._groups]
 
     def _cells(self, rows: slice) -> list[Indices]:
@@ -158,19 +127,7 @@ class CodedRows:
             yield rows, self._cells(rows) if self._only is None else self._only
 
     def values(self, tables: Sequence[Floats], cells: Sequence[Indices]) -> Floats:
-        """Sum of the functions for some rows.
-
-        Parameters
-        ----------
-        tables : list of ndarray
-            As :meth:`tables` returns them.
-        cells : list of ndarray of shape (n,)
-            Joint codes of the rows, as :meth:`chunks` gives them.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n)
-        """
+        """Sum of the functions for some rows."""
         first, *others = zip(tables, cells, strict=True)
         # of one row alone, in the order of the groups: whatever stands beside it
         found: Floats = first[0].take(first[1], axis=1)
@@ -187,31 +144,13 @@ class CodedRows:
     def add(
         self, sums: Sequence[Floats], weights: Floats, cells: Sequence[Indices]
     ) -> None:
-        """Add numbers of some rows to sums over the rows of each joint code.
-
-        Parameters
-        ----------
-        sums : list of ndarray of shape (n_outputs, n_joint_cells)
-            Changed.
-        weights : ndarray of shape (n_outputs, n)
-        cells : list of ndarray of shape (n,)
-            Joint codes of the rows.
-        """
+        """Add numbers of some rows to sums over the rows of each joint code."""
         for total, joint in zip(sums, cells, strict=True):
             for out, weight in zip(total, weights, strict=True):
                 out += np.bincount(joint, weight, minlength=out.size)
 
     def blocks(self, sums: Sequence[Floats]) -> list[Floats]:
-        """Sums over the rows of each cell of each block.
-
-        Parameters
-        ----------
-        sums : list of ndarray of shape (n_outputs, n_joint_cells)
-
-        Returns
-        -------
-        list of ndarray of shape (n_outputs, n_cells)
-        """
+        """Sums over the rows of each cell of each block."""
         found: list[Any] = [None] * self.n_blocks
         for group, total in zip(self._groups, sums, strict=True):
             if group.is_plain:
@@ -230,16 +169,7 @@ class CodedRows:
         return found
 
     def sums(self, weights: Floats) -> list[Floats]:
-        """Sums of numbers over the rows of each cell of each block.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_outputs, n)
-
-        Returns
-        -------
-        list of ndarray of shape (n_outputs, n_cells)
-        """
+        """Sums of numbers over the rows of each cell of each block."""
         sums = self.empty(len(weights))
         for rows, cells in self.chunks():
             self.add(sums, weights[:, rows], cells)

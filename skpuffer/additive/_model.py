@@ -284,8 +284,8 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         """Replace the scores of a shape function by others.
 
         A function of released numbers and of facts known without the private rows
-        (rounded, smoothed, set to zero, corrected by an expert) is post-processing and
-        costs no privacy.
+        (rounded, smoothed, corrected by an expert) is post-processing and costs no
+        privacy.
 
         Parameters
         ----------
@@ -296,12 +296,6 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         Returns
         -------
         self : object
-            The fitted estimator, which predicts by the new scores.
-
-        Raises
-        ------
-        ValueError
-            If there is no such function, or the scores are not as many finite numbers.
         """
         check_is_fitted(self)
         if features not in self.shape_functions_:
@@ -346,7 +340,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
 
 
 class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
-    """Generalised additive model of classes, whose shape functions can be read.
+    """Fit a generalised additive model of classes, whose shape functions can be read.
 
     The score of a row is an intercept plus, for each feature, a function of the public
     cell that its value is in: smooth over numbers, free over levels. With two classes
@@ -355,46 +349,37 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario. It must
-        offer Gaussian noise.
+        Budget and accounting, with Gaussian noise. None is (1, 1e-5)-differential
+        privacy by `PrivacyLoss` under a `RecordScenario`, and `Best` otherwise.
     schema : Schema, default=None
-        Public code book of the table, by which `fit` and `predict` read raw columns,
-        texts and missing values among them. It stands for `bounds`, `categories`,
-        `amounts` and `classes`, which must not say anything else.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, in place
+        of `bounds`, `categories`, `amounts` and `classes`.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
-        Public bounds of the numeric features: numbers, or arrays with one for each
-        column that is no category; by name for a data frame, else by position. Values
-        outside fall into the end cell.
+        Public bounds of the numeric features: numbers, arrays with one for each, or by
+        name or position. Values outside fall into the end cell.
     categories : dict of {column: levels}, default=None
-        Public levels of the other features. Values that are missing or not listed have
-        a cell of their own.
+        Public levels of the other features. Other values have a cell of their own.
     amounts : sequence, default=()
-        Numeric features with a heavy tail, such as money: their cells are equal on the
-        scale of the logarithm.
+        Features with a heavy tail, such as money, cut by their logarithm.
     classes : array-like, default=None
-        Public class labels. A record with another label counts as nothing. None takes
-        those of the schema's target or, without one, those of `y` as public.
+        Public class labels; others count as nothing. None takes those of the schema's
+        target or, without one, those of `y` as public.
     interactions : {'all', None} or list of pairs of features, default=None
         Pairs that get a function of both, on 8 x 8 coarse cells.
     monotone_constraints : dict of {feature: -1, 0 or 1}, default=None
-        Features whose shape function must not rise (-1) or fall (1) from cell to cell,
-        by post-processing, nor a function that they share with another feature: so the
-        prediction does not either.
+        Features whose shape function, and so the prediction, must not rise (-1) or fall
+        (1) from cell to cell; by post-processing.
     n_bins : int, default=32
-        Cells of a number, of which each integer is one where that is fewer.
+        Cells of a number; whole numbers may have fewer.
     n_amount_bins : int, default=256
         Cells of an amount.
     n_rounds : int or 'auto', default='auto'
-        Number of noisy sums; 'auto' is between 50 and 100, by the size of the table.
+        Number of noisy sums; 'auto' is 50 to 100, by the size of the table.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -425,40 +410,31 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PrivateAdditiveRegressor : The same for numbers.
-    skpuffer.inspection.ShapeDisplay : Draws the shape functions.
-    skpuffer.linear_model.PrivateLogisticRegression : Linear, for few records.
-
     Notes
     -----
-    *The release.* The histograms of all features, as one vector, take a twentieth of
-    the privacy (of mu squared); the rest goes to sums, in some rounds, of the records'
-    clipped residuals times their rows. A round depends on the noisy ones before it; all
-    together is accounted for as one mechanism, see
+    *The release.* The histograms of all features take a twentieth of the privacy (of mu
+    squared). The rest goes to sums of the records' clipped residuals times their rows,
+    in rounds. All together is one mechanism, see
     :class:`~skpuffer.releases.AdaptiveRelease`.
 
-    *Post-processing.* From the histograms, a basis of smooth functions of each feature,
-    orthogonal under the noisy shares of the cells; from each noisy sum, a step of the
-    heavy ball; of the iterates, the mean of the last 30 %. How many rounds there are,
-    how residuals are clipped and how far steps go follows from the number of records
-    and the noise alone. Residuals are rounded to millionths, towards zero, so that sums
-    are exact and do not depend on the order of the records.
+    *Post-processing.* The histograms give a basis of smooth functions, orthogonal under
+    the noisy shares of the cells, each noisy sum a step of the heavy ball, and the last
+    30 % of the iterates are averaged. The number of rounds, clipping and steps follow
+    from the number of records and the noise alone.
 
-    *When.* On few records, and where a straight line is right, a linear model is as
-    good. Where ``n * mu / sqrt(n_features)`` is below 10 (mu is about epsilon / 4 for
-    delta = 1e-5), noise leaves little but the mean.
+    *When.* Where ``n * mu / sqrt(n_features)`` is below 10 (mu is about epsilon / 4 for
+    delta = 1e-5), noise leaves little but the mean. On few records a linear model is as
+    good.
 
     References
     ----------
     Nori, Caruana, Bu, Shen and Kulkarni (2021), Accuracy, interpretability, and
-    differential privacy via explainable boosting, for what is learnt, by other means;
-    Dong, Roth and Su (2022), Gaussian differential privacy, for the accounting.
+    differential privacy via explainable boosting; Dong, Roth and Su (2022), Gaussian
+    differential privacy.
 
     Examples
     --------
@@ -568,30 +544,12 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
         return self._scores(X)
 
     def predict_proba(self, X: Table) -> Floats:
-        """Return the probability of each class, corrected for clipped residuals.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_records, n_classes)
-        """
+        """Return the probability of each class, corrected for clipped residuals."""
         check_is_fitted(self)
         return probabilities_of(self.decision_function(X), self.plan_.clip)
 
     def predict_log_proba(self, X: Table) -> Floats:
-        """Return the logarithm of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_records, n_classes)
-        """
+        """Return the logarithm of :meth:`predict_proba`."""
         return np.log(self.predict_proba(X))
 
 
@@ -603,54 +561,45 @@ class PrivateAdditiveRegressor(
     RegressorMixin,  # type: ignore[misc] # scikit-learn is untyped
     PrivateAdditiveModel,
 ):
-    """Generalised additive model of a number, whose shape functions can be read.
+    """Fit a generalised additive model of a number, whose shape functions can be read.
 
-    The prediction for a row is an intercept plus, for each feature, a function of the
-    public cell that its value is in: smooth over numbers, free over levels.
+    The prediction is an intercept plus, for each feature, a function of the public cell
+    that its value is in: smooth over numbers, free over levels.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario. It must
-        offer Gaussian noise.
+        Budget and accounting, with Gaussian noise. None is (1, 1e-5)-differential
+        privacy by `PrivacyLoss` under a `RecordScenario`, and `Best` otherwise.
     schema : Schema, default=None
-        Public code book of the table, by which `fit` and `predict` read raw columns,
-        texts and missing values among them. It stands for `bounds`, `categories`,
-        `amounts` and `target_bounds`, which must not say anything else.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, in place
+        of `bounds`, `categories`, `amounts` and `target_bounds`.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
-        Public bounds of the numeric features: numbers, or arrays with one for each
-        column that is no category; by name for a data frame, else by position. Values
-        outside fall into the end cell.
+        Public bounds of the numeric features: numbers, arrays with one for each, or by
+        name or position. Values outside fall into the end cell.
     categories : dict of {column: levels}, default=None
-        Public levels of the other features. Values that are missing or not listed have
-        a cell of their own.
+        Public levels of the other features. Other values have a cell of their own.
     amounts : sequence, default=()
-        Numeric features with a heavy tail, such as money: their cells are equal on the
-        scale of the logarithm.
+        Features with a heavy tail, such as money, cut by their logarithm.
     target_bounds : tuple of float, default=None
-        Public bounds (low, high) of the target; values outside are clipped. None takes
-        those of the schema's target. One of the two must say them.
+        Public bounds (low, high) of the target, to which values are clipped; required
+        without a schema's.
     interactions : {'all', None} or list of pairs of features, default=None
         Pairs that get a function of both, on 8 x 8 coarse cells.
     monotone_constraints : dict of {feature: -1, 0 or 1}, default=None
-        Features whose shape function must not rise (-1) or fall (1) from cell to cell,
-        by post-processing, nor a function that they share with another feature: so the
-        prediction does not either.
+        Features whose shape function, and so the prediction, must not rise (-1) or fall
+        (1) from cell to cell; by post-processing.
     n_bins : int, default=32
-        Cells of a number, of which each integer is one where that is fewer.
+        Cells of a number; whole numbers may have fewer.
     n_amount_bins : int, default=256
         Cells of an amount.
     n_rounds : int or 'auto', default='auto'
-        Number of noisy sums; 'auto' is between 50 and 100, by the size of the table.
+        Number of noisy sums; 'auto' is 50 to 100, by the size of the table.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -679,40 +628,13 @@ class PrivateAdditiveRegressor(
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PrivateAdditiveClassifier : The same for classes.
-    skpuffer.inspection.ShapeDisplay : Draws the shape functions.
-    skpuffer.linear_model.PrivateRidge : Linear, for few records.
-
     Notes
     -----
-    *The release.* The histograms of all features, as one vector, take a twentieth of
-    the privacy (of mu squared); the rest goes to sums, in some rounds, of the records'
-    clipped residuals times their rows. A round depends on the noisy ones before it; all
-    together is accounted for as one mechanism, see
-    :class:`~skpuffer.releases.AdaptiveRelease`.
-
-    *Post-processing.* From the histograms, a basis of smooth functions of each feature,
-    orthogonal under the noisy shares of the cells; from each noisy sum, a step of the
-    heavy ball; of the iterates, the mean of the last 30 %. How many rounds there are,
-    how residuals are clipped and how far steps go follows from the number of records
-    and the noise alone. Residuals are rounded to millionths, towards zero, so that sums
-    are exact and do not depend on the order of the records.
-
-    *When.* On few records, and where a straight line is right, a linear model is as
-    good. Where ``n * mu / sqrt(n_features)`` is below 10 (mu is about epsilon / 4 for
-    delta = 1e-5), noise leaves little but the mean.
-
-    References
-    ----------
-    Nori, Caruana, Bu, Shen and Kulkarni (2021), Accuracy, interpretability, and
-    differential privacy via explainable boosting, for what is learnt, by other means;
-    Dong, Roth and Su (2022), Gaussian differential privacy, for the accounting.
+    See :class:`PrivateAdditiveClassifier`.
 
     Examples
     --------
@@ -782,18 +704,7 @@ class PrivateAdditiveRegressor(
     # -- post-processing ----------------------------------------------------------
 
     def predict(self, X: Table) -> Floats:
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            Raw columns; a secret column is ignored.
-
-        Returns
-        -------
-        y : ndarray of shape (n_records,)
-            Not clipped to the bounds.
-        """
+        """Predict the target of each row, not clipped to the bounds."""
         return self._scores(X)
 
     def __sklearn_tags__(self) -> Tags:

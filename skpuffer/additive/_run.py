@@ -37,19 +37,7 @@ if TYPE_CHECKING:
 
 
 def probabilities_of(scores: Floats, clip: float) -> Floats:
-    """Probabilities of classes from scores.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,) or (n, n_classes)
-        Log-odds of the second class of two, or softmax logits.
-    clip : float
-        Norm to which residuals were clipped in training.
-
-    Returns
-    -------
-    ndarray of shape (n, n_classes)
-    """
+    """Probabilities of classes from scores."""
     if scores.ndim == 1:
         raw = np.column_stack([expit(-scores), expit(scores)])
         return corrected(raw, np.abs(1 - raw), clip)
@@ -66,16 +54,6 @@ def corrected(probabilities: Floats, residuals: Floats, clip: float) -> Floats:
     probabilities p that obey P_j proportional to p_j / a_j. Divided by the root of a_j:
     the full power suits labels that are noisy, none such that are separable. The order
     of the classes stays, for any clip norm of at least a half.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-    residuals : ndarray of shape (n, n_classes)
-        Norm of the residual of a record of each class.
-
-    Returns
-    -------
-    ndarray of shape (n, n_classes)
     """
     odds = probabilities * np.sqrt(np.maximum(residuals / clip, 1.0))
     shares: Floats = odds / np.sum(odds, axis=1, keepdims=True)
@@ -85,17 +63,8 @@ def corrected(probabilities: Floats, residuals: Floats, clip: float) -> Floats:
 def clipped_curvature(scores: Floats, clip: float) -> Floats:
     """Mean derivative of clipped residuals by the scores, by output.
 
-    For labels that follow the scores' own probabilities; a residual that is clipped
-    does not move.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, n_outputs)
-        One output is the log-odds of the second of two classes.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
+    For labels that follow the scores' own probabilities; a clipped residual does not
+    move.
     """
     if scores.shape[1] == 1:
         p = np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
@@ -122,17 +91,7 @@ def mean_curvature(
 ) -> Floats:
     """Mean curvature of the loss of clipped residuals, by output.
 
-    Over rows drawn from the released masses as if features were independent, with a
-    fixed seed: of released numbers alone.
-
-    Parameters
-    ----------
-    functions : sequence of ndarray of shape (n_cells, n_outputs)
-    intercept : ndarray of shape (n_outputs,)
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
+    Over rows drawn from the released masses as if features were independent.
     """
     if not classification:
         return np.ones(intercept.size)
@@ -154,23 +113,10 @@ def standard_errors(
 ) -> list[Floats]:
     """Standard deviation that the noise of the rounds gives each function.
 
-    Parameters
-    ----------
-    deviation : float
-        Deviation of the noise of each coordinate of a round.
-    curvature : ndarray of shape (n_outputs,)
-
-    Returns
-    -------
-    list of ndarray of shape (n_cells, n_outputs)
-
-    Notes
-    -----
     To first order a round moves parameter j by the noise and by minus ``n * curvature *
     s_j`` times what noise has made of it before, s_j the variance of its column under
-    the masses. The answer to one unit of noise is the same whenever it comes, so the
-    mean of the last iterates has a variance in closed form. Correlation between
-    features is left out.
+    the masses. So the mean of the last iterates has a variance in closed form.
+    Correlation between features is left out.
     """
     # noise in units of the sum of residuals times rows
     noise = deviation * plan.clip * LARGEST_NORM
@@ -245,19 +191,10 @@ def additive_release(
 ) -> AdaptiveRelease:
     """Release of histograms and rounds as one mechanism.
 
-    Parameters
-    ----------
-    layout : dict
-        `relation` and `norm` by which the shares are laid out.
-    rounds : int or None
-        None is by the rule.
-
-    Notes
-    -----
-    One record is in one cell of each of K histograms: sqrt(K) in l2 if it comes or
-    goes, sqrt(2 K) if it becomes another. A sum of a round is in units of the largest
-    addend, so it moves by one, or by two. Weights are in units of the largest: a record
-    of a smaller weight moves both by less.
+    One record is in one cell of each of K histograms: sqrt(K) in l2 if it is added or
+    removed, sqrt(2 K) if it is replaced. A sum of a round is in units of the largest
+    addend, so it moves by one, or by two. A record of a smaller weight moves both by
+    less.
     """
     k, n = len(problem.binning.n_cells), context.n_records
     histograms = Sensitivity(
@@ -326,13 +263,7 @@ class AdditiveRun:
         )
 
     def shape_functions(self, problem: Problem, unit: float) -> list[ShapeFunction]:
-        """Shape functions of features, then of pairs.
-
-        Parameters
-        ----------
-        unit : float
-            Unit of a score.
-        """
+        """Shape functions of features, then of pairs."""
         binning = problem.binning
         found = []
         for b, (scores, errors) in enumerate(
@@ -372,24 +303,9 @@ def execute(
     rng: np.random.Generator,
     weights: Floats | None = None,
 ) -> AdditiveRun:
-    """Execute the release, with everything between its stages.
+    """Execute the release; all that is returned is noisy or public.
 
-    Parameters
-    ----------
-    release : AdaptiveRelease
-        Release of :func:`additive_release`.
-    codes : ndarray of int of shape (n, n_features)
-    y : ndarray of shape (n,)
-        Classes by index, or targets in [-1, 1]; -1 or NaN where there is none.
-    noise : Noise
-        As calibrated.
-    weights : ndarray of shape (n,), default=None
-        Weights of the records, in [0, 1]; None is one for all.
-
-    Returns
-    -------
-    AdditiveRun
-        Of noisy values and public facts alone.
+    A class of -1, or a target of NaN, stands for none.
     """
     binning, n = problem.binning, float(release.n_records)
     if weights is not None:
@@ -518,14 +434,7 @@ class RoundPlan:
 
 
 def n_rounds(n_records: int, n_features: int) -> int:
-    """Number of rounds: more than 50 where a table is read quickly.
-
-    Examples
-    --------
-    >>> from skpuffer.additive._run import n_rounds
-    >>> n_rounds(1000, 10), n_rounds(150_000, 10), n_rounds(1_000_000, 14)
-    (100, 66, 50)
-    """
+    """Number of rounds: more than 50 where a table is read quickly."""
     return int(np.clip(_AFFORDABLE // (n_records * n_features), _FEWEST, _MOST))
 
 
@@ -540,38 +449,10 @@ def round_plan(
 ) -> RoundPlan:
     """Plan rounds in which noise and signal are in balance.
 
-    Parameters
-    ----------
-    n_records : float
-        Number of records, or the sum of their weights in units of the largest.
-    mu : float
-        Largest shift, in standard deviations of the noise, that one record gives to the
-        sums over the rounds.
-    steepest : float
-        Largest curvature of rows, as of :class:`Basis`.
-    smoothness : float
-        Lipschitz constant of the loss's derivative.
-
-    Notes
-    -----
     As in :func:`skpuffer.training.run_defaults`: residuals that always point the same
-    way carry the parameters by ``clip * rate * rounds``; meanwhile the noise alone
-    gives the score of a row of norm one a deviation of that over ``n * mu``. The rule
-    lets the two be about one.
-
-    Examples
-    --------
-    >>> from skpuffer.additive._run import round_plan
-    >>> plan = round_plan(
-    ...     n_records=10_000,
-    ...     mu=0.1,
-    ...     rounds=100,
-    ...     steepest=0.1,
-    ...     smoothness=0.25,
-    ...     classification=True,
-    ... )
-    >>> plan.clip, plan.momentum
-    (0.5, 0.0)
+    way carry the parameters by ``clip * rate * rounds``, while the noise alone gives
+    the score of a row of norm one a deviation of that over ``n * mu``. The two are
+    about one.
     """
     steepest = float(np.clip(steepest, 0.1, 1.0))
     stable = 2 / (smoothness * steepest)
@@ -620,8 +501,7 @@ class ResidualSums:
     -----
     A record adds ``residual * (row, 0.25)`` over ``clip * LARGEST_NORM``, times the
     weight that cuts the norm of its row: a vector of norm at most one. This weight
-    depends on the row alone, so that probabilities given a row are not bent. A weight
-    of the record itself multiplies the vector, and makes no norm larger.
+    depends on the row alone, so that probabilities given a row are not changed.
     """
 
     def __init__(
@@ -657,17 +537,7 @@ class ResidualSums:
         return weights
 
     def __call__(self, parameters: Floats) -> Floats:
-        """Sum at these parameters.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (dim,)
-
-        Returns
-        -------
-        ndarray of shape (dim,)
-            One record moves it by at most one, in l2.
-        """
+        """Sum at these parameters; one record moves it by at most one, in l2."""
         held = parameters.reshape(-1, self.n_outputs)
         functions = self.basis.functions(held[:-1])
         tables = self.rows.tables(functions)
@@ -710,18 +580,7 @@ def run_rounds(
     n_rounds: int,
     noisy: Callable[[Floats], Floats],
 ) -> Floats:
-    """Run the rounds and average the last iterates.
-
-    Parameters
-    ----------
-    noisy : callable
-        Adds noise to one sum, of sensitivity one.
-
-    Returns
-    -------
-    ndarray of shape (dim,)
-        Parameters, made of noisy sums alone.
-    """
+    """Run the rounds and average the last iterates."""
     # a step for a sum of residuals times rows, where the sum is in units of its largest
     # addend
     rate = plan.step * plan.clip * LARGEST_NORM

@@ -104,7 +104,7 @@ class MapAttack:
         return low - self.majority, high - self.majority
 
     def allowed(self, certificate: Certificate) -> float:
-        """Return the accuracy that a certificate allows; see :func:`largest_accuracy`."""
+        """Return the accuracy that a promise allows; see :func:`largest_accuracy`."""
         return largest_accuracy(certificate, self.prior, pairs=self.pairs)
 
     def exceeds(self, certificate: Certificate) -> bool:
