@@ -69,18 +69,7 @@ def mark_noisy(tags: Tags) -> Tags:
 
 
 def linear_scores(estimator: Any, X: Table) -> Floats:
-    """Return scores of rows, which are scaled down as they were in training.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-        With `coef_`, `intercept_` and `data_norm`.
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-    Returns
-    -------
-    scores : ndarray of shape (n_records,) or (n_records, n_outputs)
-    """
+    """Return scores of rows, which are scaled down as they were in training."""
     check_is_fitted(estimator)
     # rows to predict for are not protected: only those of the fit are
     X = validate_rows(estimator, without_secret(estimator, X), reset=False)
@@ -98,31 +87,12 @@ def linear_scores(estimator: Any, X: Table) -> Floats:
 
 
 def decision_function(self: Any, X: Table) -> Floats:
-    """Return the score of each class, or of the second of two.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-        A secret column is ignored; rows are scaled down as in training.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_records,) or (n_records, n_classes)
-    """
+    """Return the score of each class, or of the second of two."""
     return linear_scores(self, X)
 
 
 def predict(self: Any, X: Table) -> Array:
-    """Return the most likely label of each row.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-    Returns
-    -------
-    labels : ndarray of shape (n_records,)
-    """
+    """Return the most likely label of each row."""
     scores = self.decision_function(X)
     # two classes have one score, whose sign says which; more have one score each
     chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -131,16 +101,7 @@ def predict(self: Any, X: Table) -> Array:
 
 
 def predict_proba(self: Any, X: Table) -> Floats:
-    """Return the probability of each class.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-    Returns
-    -------
-    probabilities : ndarray of shape (n_records, n_classes)
-    """
+    """Return the probability of each class."""
     scores = self.decision_function(X)
     if scores.ndim == 1:
         # one score is the log-odds of the second class, several are softmax logits
@@ -151,16 +112,7 @@ def predict_proba(self: Any, X: Table) -> Floats:
 
 
 def predict_log_proba(self: Any, X: Table) -> Floats:
-    """Return the logarithm of :meth:`predict_proba`.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-    Returns
-    -------
-    log_probabilities : ndarray of shape (n_records, n_classes)
-    """
+    """Return the logarithm of :meth:`predict_proba`."""
     # of the probabilities, as scikit-learn's linear classifiers do: -inf where one
     # underflows
     log_probabilities: Floats = np.log(self.predict_proba(X))

@@ -70,13 +70,7 @@ class VectorQuery:
         return array
 
     def check_shapes(self, shapes: list[tuple[int, ...]]) -> None:
-        """Refuse a shape that depends on the records: the noise would not match.
-
-        Parameters
-        ----------
-        shapes : list of tuple
-            Shapes of the arrays that one table gave.
-        """
+        """Refuse a shape that depends on the records: the noise would not match."""
         if self.shapes is not None and shapes != self.shapes:
             raise value_error(
                 "query.shape_depends_on_records",

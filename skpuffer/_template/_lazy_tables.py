@@ -1,10 +1,7 @@
 """Tables of lazy data frames: clipped, counted and summed up by the engine they lie in.
 
-A contribution that can be summed there says what each record adds in numbers in [-1,
-1] and in truth values (`parts`), written so that an array and an expression are both
-understood, and how sums of these become the sum of contributions (`from_parts`).
 Numbers are rounded to whole steps before they are added up: sums of integers are exact,
-whatever the order, and no rounding of one record depends on another.
+and no rounding of one record depends on another.
 """
 
 from __future__ import annotations
@@ -87,14 +84,7 @@ _MOST_IN_FLOATS = 2**53 // STEPS
 
 
 def clipped(values: Any, low: float, high: float) -> Any:
-    """Clip an array; or an expression, to which what is no number is a bound as well.
-
-    Returns
-    -------
-    ndarray or narwhals.Expr
-        Of an expression, within the bounds whatever a cell holds: engines order NaN
-        differently, and all that none finds to be between is at one of the ends.
-    """
+    """Clip an array; or an expression, which reads what is no number as a bound."""
     if not isinstance(values, nw.Expr):
         return np.clip(values, low, high)
     upper = nw.when(values < high).then(values).otherwise(nw.lit(float(high)))
@@ -102,13 +92,7 @@ def clipped(values: Any, low: float, high: float) -> Any:
 
 
 def in_unit_ball(columns: Sequence[Any], radius: float) -> list[Any]:
-    """Return rows divided by a radius, those that are longer scaled down to it.
-
-    Returns
-    -------
-    list of narwhals.Expr
-        Of a row of length one at most, whatever its cells hold.
-    """
+    """Return rows divided by a radius, to which longer ones are scaled down."""
     # no square of these overflows
     rows = [clipped(c / float(radius), -_LONGEST, _LONGEST) for c in columns]
     squared = functools.reduce(operator.add, (row * row for row in rows))
@@ -129,8 +113,7 @@ class LazyColumn:
     is_readable : narwhals.Expr or None
         Where the estimator takes the cell; None takes any.
     made : callable or None
-        Makes `values`, which are None then, of all columns that are read. Each of these
-        is computed once, however often they are used.
+        Makes `values`, which are None then, of all columns that are read.
     """
 
     name: Hashable
@@ -175,16 +158,10 @@ class LazyTable:
 
     Attributes
     ----------
-    names : tuple of str
-    types : dict of {str: narwhals type}
     n_records, n_rows : int
-        As the engine counts them. For units, the rows or units that are counted, and
-        the rows that have an id.
+        As the engine counts them: for units those counted, and the rows with an id.
     sums_floats : bool
         Whether a float holds any sum of whole steps of the rows of a unit.
-    engine : str
-        Its name.
-    units : LazyUnits or None
     """
 
     units: LazyUnits | None = None
@@ -263,15 +240,7 @@ class LazyTable:
         return int(n_rows), n_records, largest
 
     def by_units(self, name: str, most: int, *, alone: bool) -> LazyTable:
-        """Return the table without its column of ids, to be summed up by these.
-
-        Parameters
-        ----------
-        name : str
-        most : int
-        alone : bool
-            As of :class:`LazyUnits`.
-        """
+        """Return the table without its column of ids, to be summed up by these."""
         kind, raw = self.types[name], self.column(name)
         if _is_text(kind):
             key = _text_id(self, name)
@@ -306,27 +275,7 @@ class LazyTable:
         counted: Collection[str],
         steps: dict[str, int],
     ) -> dict[str, np.ndarray[Any, Any]]:
-        """Sum up integers over all records, or over those of each cell, in one pass.
-
-        Parameters
-        ----------
-        stages : sequence of dict of {str: narwhals.Expr}
-            Columns computed of the table, of these, and so on. Those of the last are
-            totalled, but for ``cell``, by which records are grouped. For records the
-            number of rows is ``n`` among them; for units it is counted beside them.
-        counted : collection of str
-            Columns of which the cells that are not null are counted. The others are
-            summed up.
-        steps : dict of {str: int}
-            For units, steps of one of each column that is weighed, in which its total
-            is. The others are not weighed. ``w`` is the weight itself, ``largest`` the
-            number of rows of the largest unit.
-
-        Returns
-        -------
-        dict of {str: ndarray of int of shape (n_cells,)}
-            The totals, and the cells as ``cell``.
-        """
+        """Sum up integers over all records, or over those of each cell, in one pass."""
         units = self.units
         own = [
             nw.col(name).count() if name in counted else nw.col(name).sum()
@@ -447,16 +396,7 @@ class SummedColumns(TableElsewhere):
         self._known: tuple[Any, Floats] | None = None
 
     def sum(self, contribution: Any) -> Floats:
-        """Return the sum of contributions; see :class:`TableElsewhere`.
-
-        Raises
-        ------
-        ValueError
-            If a cell cannot be read, or the table changes meanwhile. Neither quotes a
-            value.
-        UnsupportedError
-            If it cannot be summed there.
-        """
+        """Return the sum of contributions; see :class:`TableElsewhere`."""
         if self._known is None or self._known[0] is not contribution:
             self._known = contribution, self._sum(contribution)
         return self._known[1]
@@ -604,13 +544,7 @@ class SummedColumns(TableElsewhere):
 
 
 def number(table: LazyTable, name: str) -> LazyColumn:
-    """Return a column of numbers, none of which may be missing or infinite.
-
-    Raises
-    ------
-    ValueError
-        By the type of the column, if it holds no numbers.
-    """
+    """Return a column of numbers, none of which may be missing or infinite."""
     values, present = _numbers(table, name)
     if _is_whole(table.types[name]):
         return LazyColumn(name, values, present)
@@ -630,14 +564,7 @@ def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
 
 
 def _cells(table: LazyTable, name: str) -> tuple[Any, Any]:
-    """Numbers and texts of a column as `skpuffer.schema._cells` reads them.
-
-    Returns
-    -------
-    numbers : narwhals.Expr or None
-        Null where there is none; None if the type of the column has none.
-    texts : narwhals.Expr or None
-    """
+    """Numbers and texts of a column as `skpuffer.schema._cells` reads them."""
     kind, raw = table.types[name], table.column(name)
     if kind == nw.Boolean:
         held = nw.when(raw).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
@@ -743,20 +670,7 @@ def _of_clock(texts: Any, known: Any) -> Any:
 
 
 def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any:
-    """Return positions of a column's cells among public levels.
-
-    Parameters
-    ----------
-    levels : sequence
-        None is that of what is missing.
-    other : int
-        Position of what is missing or not listed.
-
-    Returns
-    -------
-    narwhals.Expr
-        Of integers: see :func:`skpuffer.schema._cells.level_places`.
-    """
+    """Return positions of a column's cells among public levels, else `other`."""
     numbers, texts = _cells(table, name)
     known = level_table(levels)
     found = _constant(table.column(name), other)
@@ -843,21 +757,10 @@ def number_of_book(
     clip: bool = True,
     exact: bool = False,
 ) -> tuple[Any, Any]:
-    """Return a column as its code book reads numbers.
+    """Return a column as its schema reads numbers, and one where a value is missing.
 
-    Parameters
-    ----------
-    clip : bool, default=True
-        False leaves clipping to who reads the values, which are not NaN.
-    exact : bool, default=False
-        Whether of dates and times the part of a unit is kept, to the second.
-
-    Returns
-    -------
-    values : narwhals.Expr
-        Within the bounds, the public `filling` where one is missing.
-    missing : narwhals.Expr
-        One where it is missing, and zero elsewhere.
+    `clip` of False leaves clipping to the reader; `exact` keeps the part of a unit of
+    dates.
     """
     if column.reads == "number":
         values, _ = _cells(table, name)
@@ -888,31 +791,12 @@ def number_of_book(
 def codes_of_book(
     table: LazyTable, name: str, column: Category, counted: bool = False
 ) -> Any:
-    """Return a column as its code book reads levels.
-
-    Parameters
-    ----------
-    counted : bool, default=False
-        As of :func:`skpuffer.schema._cells.level_codes`.
-
-    Returns
-    -------
-    narwhals.Expr
-        Of integers: see :func:`skpuffer.schema._cells.level_codes`.
-    """
+    """Return a column as its code book reads levels."""
     return codes(table, name, column.levels, other_code(column, counted))
 
 
 def refuse_unread_texts(table: LazyTable, schema: Schema) -> None:
-    """Refuse a column of texts declared as a number in which no cell is read as one.
-
-    Gaps alone are taken where there may be gaps.
-
-    Raises
-    ------
-    ValueError
-        Which columns those are is public by assumption.
-    """
+    """Refuse a column of texts declared as a number in which no cell is read as one."""
     held: dict[str, Number] = {}
     for name in schema.names:
         column = schema[name]
@@ -932,13 +816,7 @@ def refuse_unread_texts(table: LazyTable, schema: Schema) -> None:
 
 
 def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
-    """Return the columns that an encoding in raw units makes.
-
-    Raises
-    ------
-    UnsupportedError
-        If it scales rows.
-    """
+    """Return the columns that an encoding in raw units makes."""
     if encoding.scale != "raw":
         raise unsupported_error("lazy.schema_scales_rows", collect=COLLECT)
     found: list[LazyColumn] = []

@@ -29,7 +29,7 @@ class Task:
     Parameters
     ----------
     scenario : Scenario
-        For public bounds it declares; nothing else of it concerns an estimator.
+        For public bounds it declares.
     accountant : Accountant
     context : PublicContext
     X, y : validated private data
@@ -37,8 +37,7 @@ class Task:
     reading : object
         Public: how the table was read, as `_validate` says.
     start : ndarray or None
-        Parameters that are public or were released before, where this fit goes on from
-        them.
+        Public or released parameters from which this fit goes on.
     start_assumption : Statement or None
         Assumption about them in the certificate.
     units : ndarray of int of shape (n_rows,) or None
@@ -46,12 +45,10 @@ class Task:
     weighting : Weighting or None
         Public facts about the weights of records.
     weights : ndarray of shape (n_rows, 2) or None
-        As of a table that is read, until the release is run.
+        Weights, until the release is run.
 
     Examples
     --------
-    Facts for the hooks of an estimator:
-
     >>> import pandas as pd
     >>> from skpuffer.summary import PrivateMean
     >>> class Told(PrivateMean):
@@ -86,8 +83,7 @@ class Opening:
     leaks : tuple of str
         Uses of private rows by parameters, in sentences.
     size : {'public', 'private'} or int, default='public'
-        The public statement on the number of records: a number is declared in its
-        place.
+        The public statement on the number of records.
     """
 
     scenario: Scenario
@@ -108,24 +104,14 @@ class TableRead:
         In a preview :class:`UnreadRows`.
     empirical : tuple or None
         The rows as they came, where the scenario takes them as its prior.
-    n_given : int
-        Number of rows.
-    names : tuple of str or None
-        Names of the raw columns.
     feature_map, schema_map : object or None
-        Public preprocessing, and the code book where that is what it is.
-    reading : object or None
-        As :meth:`PrivateEstimatorMixin._validate` says.
+        Public preprocessing, and the schema where that is what it is.
     of_no_target : str or None
         Statement of a certificate on records without a target.
     leaks : callable
         Returns what voids the promise, such as public rows that are private ones.
     by_units : bool
         Whether a record of the release is a unit with all its rows.
-    units : ndarray of int of shape (n_given,) or None
-        Number of each row's unit, where they are read.
-    weighting : Weighting or None
-        Public facts about the weights of records.
     weights : ndarray of shape (n_given, 2) or None
         Weight of each row, in units of the largest, and what it lacks of that.
     """
@@ -189,29 +175,20 @@ def confidence_interval(
     """Return intervals around what was released, for the noise alone.
 
     Each entry's interval holds, with probability `level` over the noise, the number
-    that would have been released without noise: of the table as it was read,
-    clipped to the bounds and norms. It says nothing of what clipping did, nor of
-    the population that the table was drawn from. It is post-processing and costs no
-    budget.
+    that would have been released without noise: of the table clipped to bounds and
+    norms. It costs no budget.
 
     Parameters
     ----------
     level : float, default=0.95
         Confidence level of each entry by itself, in (0, 1).
     of : {'table'}, default='table'
-        Target of intervals: no errors by sampling are known here.
+        Target of intervals.
 
     Returns
     -------
     dict of {str: (low, high)}
-        For each attribute with known deviations its name and two of its kind,
-        of a table without what is no affine function of the noise.
-
-    Raises
-    ------
-    UnsupportedError
-        If quantiles of the family of noise are not known, or nothing released is
-        affine in the noise, as after training with noisy gradients.
+        For each attribute with known deviations its name and two of its kind.
     """
     check_is_fitted(self)
     level = check_probability(level=level)

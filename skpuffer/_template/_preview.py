@@ -57,17 +57,7 @@ class UnreadRows:
 def refuse_unread(
     estimator: Any, scenario: Scenario, leaks: Sequence[Statement] = ()
 ) -> None:
-    """Refuse a preview where noise would be set by the rows themselves.
-
-    Parameters
-    ----------
-    leaks : sequence of Statement
-        Uses of rows by other parameters, in sentences.
-
-    Raises
-    ------
-    UnsupportedError
-    """
+    """Refuse a preview where noise would be set by the rows themselves."""
     name = type(estimator).__name__
     if scenario.needs_empirical:
         raise unsupported_error("preview.prior_empirical", name=name)
@@ -98,25 +88,7 @@ def made_up_table(
     levels: Any = None,
     known: Mapping[Hashable, Any] = MappingProxyType({}),
 ) -> Any:
-    """Return a table of made-up rows, such as any table of these columns may hold.
-
-    Parameters
-    ----------
-    names : sequence of str or None
-        None for an array without names.
-    n_columns : int or None
-        Where there are no names.
-    book : Schema or None
-        Code book that knows what some columns may hold.
-    levels : dict of {column: list} or None
-        Levels of categorical columns.
-    known : dict of {column: object}
-        Values of a public record in some columns, where nothing else tells of them.
-
-    Returns
-    -------
-    {ndarray, data frame} of shape (n_rows, n_columns)
-    """
+    """Return a table of made-up rows, such as any table of these columns may hold."""
     if names is None and not known and not isinstance(levels, Mapping):
         return np.zeros((n_rows, n_columns or 0))
 
@@ -150,45 +122,27 @@ def preview(
 ) -> Preview:
     """Return noise, expected error and certificate of a fit, before any is made.
 
-    It goes the way of `fit` up to where the noise is known, with public facts in
-    place of the table. No row is read, no noise drawn, no budget spent, no callback
-    told and no attribute set. Facts that only rows can tell are not foreseen: a fit
-    also refuses records that the scenario rules out, and finds a public prior that is
-    the private table.
+    No row is read, no noise drawn and no budget spent. Facts that only rows can tell
+    are not foreseen: a fit also refuses records that the scenario rules out.
 
     Parameters
     ----------
     n_records : int, default=None
-        Number of records of the table. It is needed unless the parameter `size` of the
-        scenario or the `schema` declares it, or says that it is private.
+        Number of records; needed unless the scenario or the `schema` declares it, or
+        says that it is private.
     n_features : int, default=None
-        Number of its columns, the secret one counted if the table has it. One of
-        `n_features`, `feature_names` and `example` is needed, except where the
-        parameter `schema` names the columns.
+        Number of columns, with a secret one. One of `n_features`, `feature_names` and
+        `example` is needed, except where a `schema` names the columns.
     feature_names : sequence of str, default=None
-        Names of its columns, likewise.
+        Names of the columns.
     example : {array-like, data frame} of shape (n, n_columns), default=None
-        Public or made-up rows with the columns and types of the table, where names
-        do not say enough: of text for public preprocessing, say.
+        Public or made-up rows with the columns and types of the table.
     classes : array-like, default=None
-        Class labels of a classifier, where neither its parameter `classes` nor its
-        code book declares them.
+        Class labels of a classifier, where nothing declares them.
     target_name : str, default=None
-        Name of the target, where a scenario knows it by one.
+        Name of the target, where a scenario needs it.
     groups : array-like of shape (n_records,), default=None
         As in `fit`.
-
-    Returns
-    -------
-    Preview
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not as it must be, or a public fact is missing.
-    UnsupportedError
-        If the noise depends on the rows (``prior='empirical'``, say), or the
-        accountant cannot work from what the scenario offers.
     """
     told = n_records
     if n_records is None:
@@ -223,16 +177,7 @@ def preview(
 
 
 def preview_of(copy: Any, plan: Any, n_records: int | None = None) -> Preview:
-    """Return what a plan says of its fit.
-
-    Parameters
-    ----------
-    copy : estimator
-        Estimator that the plan is of.
-    plan : FitPlan
-    n_records : int or None, default=None
-        Number of records that was said. None takes the public one, if there is any.
-    """
+    """Return what a plan says of its fit."""
     noise, release = plan.calibration.noise, plan.release
     if n_records is None and getattr(release.context, "size", "private") != "private":
         n_records = release.n_records

@@ -45,14 +45,7 @@ class ComposedMap:
 def mapped_context(
     context: PublicContext, code: Callable[[Any], Any], n_columns: int
 ) -> PublicContext:
-    """Return the context of a release that reads a table by one more public map.
-
-    Parameters
-    ----------
-    code : callable
-    n_columns : int
-        Number of columns it returns.
-    """
+    """Return the context of a release that reads a table by one more public map."""
     before = context.feature_map
     # a prior's rows are read as the private ones are
     whole = code if before is None else ComposedMap(before, code)
@@ -60,25 +53,7 @@ def mapped_context(
 
 
 def read_raw(estimator: Any, X: Table, *, reset: bool) -> Any:
-    """Read a table without looking at its cells; set or compare its columns.
-
-    Parameters
-    ----------
-    X : {data frame, array-like} of shape (n, n_columns)
-    reset : bool
-        Whether in a fit.
-
-    Returns
-    -------
-    {data frame, ndarray}
-
-    Raises
-    ------
-    TypeError
-        If it is sparse.
-    ValueError
-        If it is no table, or of fewer than two records in a fit.
-    """
+    """Read a table without looking at its cells; set or compare its columns."""
     if sparse.issparse(X):
         raise type_error(
             "table.sparse_for_raw_columns", estimator_type=type(estimator).__name__

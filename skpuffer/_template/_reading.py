@@ -150,14 +150,7 @@ def read_table(
 
 
 def validate_features(self: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Validate the private data.
-
-    Returns
-    -------
-    X, y : the data, as the query reads it
-    reading : object or None
-        Further public facts for the release about how the table was read.
-    """
+    """Validate the private data; return X, y and public facts for the release."""
     return validate_rows(self, X, dtype=np.float64), None, None
 
 
@@ -174,13 +167,7 @@ def split_secret(scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
 def split_secrets(
     scenarios: Iterable[Scenario], X: Any, secret: Any
 ) -> tuple[Any, Any]:
-    """Drop the columns that are no features to any of several scenarios, each once.
-
-    Returns
-    -------
-    X : the data, as the scenarios read it
-    secret : the values given, or else those of the first column of a secret
-    """
+    """Drop the columns that are no features to any of several scenarios, each once."""
     table = as_table(X)
     # not a table: validation refuses it later, and in scikit-learn's words
     if len(table.shape) != 2:
@@ -308,13 +295,7 @@ def check_schema(estimator: Any, target_name: Any) -> None:
 
 
 def map_by_schema(estimator: Any, scenario: Scenario, feature_map: Any) -> Any:
-    """Return the public map from raw columns to what the estimator reads.
-
-    Parameters
-    ----------
-    feature_map : object or None
-        Other public preprocessing, beside which there is no code book.
-    """
+    """Return the public map from raw columns to what the estimator reads."""
     schema: Any = estimator.schema
     if feature_map is not None:
         raise ValueError(SCHEMA_BEHIND_PREPROCESSING)
@@ -472,27 +453,7 @@ def one_class(estimator: Any) -> ValueError:
 
 
 def label_codes(estimator: Any, classes: Array, y: ArrayLike) -> Indices:
-    """Return the position of each label among public ones, -1 for what is none.
-
-    Parameters
-    ----------
-    estimator : estimator
-        For messages.
-    classes : ndarray of shape (n_classes,)
-        In their order.
-    y : array-like of shape (n_records,)
-
-    Returns
-    -------
-    ndarray of int of shape (n_records,)
-
-    Raises
-    ------
-    ValueError
-        If there are less than two classes, readers of files do not keep two of them
-        apart, or `y` is no list of labels. No label is quoted, and none that is held is
-        refused.
-    """
+    """Return the position of each label among public ones, -1 for what is none."""
     if len(classes) < 2:
         raise one_class(estimator)
     labels = classes.tolist()
@@ -509,25 +470,10 @@ def declared_classes(estimator: Any) -> Array | None:
 
 
 def class_indices(estimator: Any, X: Any, y: ArrayLike) -> Indices:
-    """Return the class of each record of a table that has been read; set `classes_`.
+    """Return the class of each record, -1 for one not counted; set `classes_`.
 
-    Parameters
-    ----------
-    estimator : classifier
-        With the parameters `classes` and `schema`. Without public labels by either,
-        those of the table are taken as public.
-    X : {ndarray, data frame} of shape (n_records, n_columns)
-    y : array-like of shape (n_records,)
-
-    Returns
-    -------
-    ndarray of int of shape (n_records,)
-        -1 for a record that counts as nothing.
-
-    Raises
-    ------
-    ValueError
-        As :func:`label_codes`, or if `y` is of another length.
+    Without public labels by `classes` or `schema`, those of the table are taken as
+    public.
     """
     classes = declared_classes(estimator)
     if classes is None:
@@ -546,21 +492,7 @@ def class_indices(estimator: Any, X: Any, y: ArrayLike) -> Indices:
 
 
 def rows_and_labels(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Indices]:
-    """Validate rows and read labels by declared classes; set `classes_`.
-
-    Parameters
-    ----------
-    estimator : classifier
-        With classes, by its parameter or by its code book.
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-    y : array-like of shape (n_records,)
-
-    Returns
-    -------
-    X : {ndarray, sparse matrix}
-    codes : ndarray of int of shape (n_records,)
-        -1 for a record that counts as nothing.
-    """
+    """Validate rows and read labels, -1 for one not counted; set `classes_`."""
     classes = declared_classes(estimator)
     assert classes is not None
     X = validate_rows(estimator, X)
@@ -572,37 +504,12 @@ def rows_and_labels(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Indices]
 
 
 def target_values(estimator: Any, schema: Schema, y: ArrayLike) -> Floats:
-    """Return numeric targets by a code book, NaN for one that counts as nothing.
-
-    Parameters
-    ----------
-    estimator : estimator
-        For messages.
-    schema : Schema
-        Schema whose target is a number.
-    y : array-like of shape (n_records,)
-
-    Returns
-    -------
-    ndarray of shape (n_records,)
-        Within the bounds of the target.
-    """
+    """Return numeric targets by a schema, NaN for one that counts as nothing."""
     return schema.target_numbers(_list_of(estimator, y))
 
 
 def numeric_targets(estimator: Any, y: ArrayLike) -> Floats:
-    """Return numeric targets, none of which may be missing.
-
-    Parameters
-    ----------
-    estimator : estimator
-        For messages.
-    y : array-like of shape (n_records,)
-
-    Returns
-    -------
-    ndarray of shape (n_records,)
-    """
+    """Return numeric targets, none of which may be missing."""
     numbers: Floats = as_numbers(
         _list_of(estimator, y, missing=False),
         partial(Statement, "target.subject_parameter_y"),
@@ -611,25 +518,13 @@ def numeric_targets(estimator: Any, y: ArrayLike) -> Floats:
 
 
 def counted(y: Array) -> Booleans | None:
-    """Mask of the records that count, or None if all do.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_records,)
-        Class indices, -1 for none; or numbers, NaN for none.
-    """
+    """Mask of the records that count, or None if all do."""
     mask = np.isfinite(y) & ~((y == -1) if y.dtype.kind == "i" else np.isnan(y))
     return None if mask.all() else mask
 
 
 def known_targets(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return the records that count: those without a target are left out.
-
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_records, n_features)
-    y : ndarray of shape (n_records,)
-    """
+    """Return the records that count: those without a target are left out."""
     mask = counted(np.asarray(y))
     return (X, y) if mask is None else (X[mask], y[mask])
 

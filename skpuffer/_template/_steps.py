@@ -83,9 +83,8 @@ class StepAudit:
     kind : {'private', 'public', 'row_wise', 'leak', 'scores'}
         'private' releases with a certificate of its own. 'public' learns nothing from
         the rows, and 'row_wise' changes each by itself. A 'leak' fits something without
-        noise, lets rows change others, or counts a record more than once; no
-        certificate holds behind it. 'scores' chooses by private rows without noise: the
-        certificates of what is fitted hold, and what was chosen is outside of them.
+        noise, lets rows change others, or counts a record more than once. 'scores'
+        chooses by private rows: certificates hold, and do not cover what was chosen.
     reason : Statement
         Why, and what would do instead.
 
@@ -388,23 +387,7 @@ _CHANGING = (AdaBoostClassifier, AdaBoostRegressor, BaggingClassifier, BaggingRe
 def leaks_before(
     node: Any, place: int | None, of_answers: bool = False
 ) -> Iterator[StepAudit]:
-    """Leaks of a pipeline before one of its steps, or of a wrapper of an estimator.
-
-    Parameters
-    ----------
-    node : estimator
-        That is being fitted, and fits another one.
-    place : int or None
-        Place of the step of a pipeline that is being fitted; None is the last.
-    of_answers : bool, default=False
-        Whether what is being fitted reads answers of others that were fitted before.
-
-    Yields
-    ------
-    StepAudit
-        What learnt from the rows that reach the other one, or changed them by each
-        other: all that is not known to be private, public or row-wise.
-    """
+    """Yield leaks of a pipeline before one of its steps, or of a wrapper."""
     if isinstance(node, Pipeline):
         for name, step in node.steps[: -1 if place is None else place]:
             yield from (s for s in audited(step, name) if s.kind in ("leak", "scores"))

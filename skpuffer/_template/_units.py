@@ -41,28 +41,8 @@ def kept_rows(
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Drop the rows beyond what a scenario takes of each unit, before anything is read.
 
-    Parameters
-    ----------
-    X, y, secret, groups : as for `fit`
-        Ids of units are in the column that the scenario names, or in `groups`.
-    rng : numpy.random.Generator
-        Generator of the fit. Which rows of a unit are kept is drawn for each unit by
-        itself.
-    weights : optional
-        Weights of the rows.
-    given : table, default=None
-        With the column of ids, where it has been left out of `X`.
-
-    Returns
-    -------
-    X, y, secret, groups, weights : of the rows that are kept
-    units : ndarray of int of shape (n_kept,) or None
-        Number of each row's unit. None where rows are by themselves.
-
-    Raises
-    ------
-    ScenarioError
-        If there are no ids, or two kinds of them.
+    Which rows are kept is drawn for each unit by itself. Returns the rows that are kept
+    and the number of each row's unit, or None where rows are by themselves.
     """
     if not is_limited(scenario):
         return X, y, secret, groups, weights, None
@@ -109,14 +89,7 @@ def unit_codes(scenario: Any, X: Any, groups: Any = None) -> Indices:
 def by_units(
     estimator: Any, scenario: Any, table: TableRead, units: Indices | None = None
 ) -> TableRead:
-    """Return a table of which units are the records, where an estimator reads such.
-
-    Parameters
-    ----------
-    units : ndarray of int of shape (n_records,) or None
-        Number of each row's unit. Without them, as in a preview, the number of rows is
-        that of units.
-    """
+    """Return a table of which units are the records, where an estimator reads such."""
     if not is_limited(scenario):
         return table
     if units is not None and table.secret is not None:
@@ -130,18 +103,7 @@ def by_units(
 
 
 def rows_of_units(ids: Indices, most: int, rng: np.random.Generator) -> Indices:
-    """Return the positions of at most so many rows of each unit, in their order.
-
-    Parameters
-    ----------
-    ids : ndarray of int of shape (n_records,)
-        Number of each row's unit; rows with a negative one are left out.
-    most : int
-
-    Returns
-    -------
-    ndarray of int
-    """
+    """Return the positions of at most so many rows of each unit, in their order."""
     (there,) = np.nonzero(ids >= 0)
     if np.bincount(ids[there], minlength=1).max() <= most:
         return there

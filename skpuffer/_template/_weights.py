@@ -57,15 +57,7 @@ class Weighting:
 
 
 def check_weight_bounds(bounds: Any, scenario: Scenario) -> None:
-    """Check the parameter, and that noise for any record covers all that is secret.
-
-    Raises
-    ------
-    ValueError
-        If the bounds are none.
-    UnsupportedError
-        If the scenario knows what a record without a weight adds.
-    """
+    """Check the parameter, and that noise for any record covers all that is secret."""
     try:
         pair = np.asarray(bounds, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -87,22 +79,7 @@ def read_weights(
     weighting: Weighting,
     bounds: tuple[float, float] | None,
 ) -> TableRead:
-    """Return a table with the weights of its rows.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_records,) or None
-        As given; None is one for all.
-    weighting : Weighting
-    bounds : pair of float or None
-        Bounds of the weights that are given.
-
-    Returns
-    -------
-    TableRead
-        With the weight of each row in units of the largest, and what it lacks of that;
-        of a unit's rows, the mean is of the unit.
-    """
+    """Return a table with its rows' weights, in units of the largest."""
     n = table.X.shape[0]
     shares = np.ones(n)
     if bounds is not None:
