@@ -68,28 +68,18 @@ def n_trials():
 #: `every_run`. `pytest tests/extensions` runs all.
 _EXTENSIONS_EVERY = 40
 
-#: Of tests that ask the same of one estimator or accountant after another, a run of
-#: everything takes this share, others for each commit. A run of paths runs all, and so
-#: does the CI at night.
-_REPEATED_EVERY = {
-    "test_contract": 3,
-    "test_privacy_checks": 2,
-    "test_an_estimator_states_and_executes_what_it_did": 3,
-    "test_one_record_moves_no_sum_further_than_stated": 3,
-    "test_an_accountant_answers_as_it_did": 5,
-    "test_it_comes_back_and_each_number_is_confirmed_refuted_or_open": 2,
-}
+#: Of the cases of one test, a run of everything takes so many, others for each commit.
+#: A run of paths takes all, and so does the CI at night.
+_MOST_CASES = 10
+
+#: Tests whose cases take long, of which it takes this share; `python -m
+#: tests.tools.dear_tests` writes the file. Elsewhere they come last.
+DEAR = Path(__file__).with_name("dear_tests.txt")
+_DEAR_EVERY = 3
 
 
 def _is_of_extension(item):
     return "extensions" in item.path.parts
-
-
-def _share(item):
-    """Of how many tests like this one a run of everything takes one."""
-    if _is_of_extension(item):
-        return 1 if item.get_closest_marker("every_run") else _EXTENSIONS_EVERY
-    return _REPEATED_EVERY.get(getattr(item, "originalname", ""), 1)
 
 
 def _drawn_for_the_commit(config, items):
@@ -100,14 +90,32 @@ def _drawn_for_the_commit(config, items):
     root = Path(__file__).parents[1]
     asked = ("git", "-C", str(root), "rev-parse", "HEAD")
     commit = subprocess.run(asked, capture_output=True, check=False).stdout
+    dear = set(DEAR.read_text(encoding="utf-8").split())
 
-    def is_drawn(item):
-        share = _share(item) if everything or _is_of_extension(item) else 1
+    def number(name):
+        return crc32(commit + name.encode())
+
+    def of_case(item):
         # of one estimator whatever the test is, for its tests share fits
-        of = item.nodeid.replace(getattr(item, "originalname", None) or "", "")
-        return share == 1 or not crc32(commit + of.encode()) % share
+        return number(
+            item.nodeid.replace(getattr(item, "originalname", None) or "", "")
+        )
 
-    return [*filter(is_drawn, items)]
+    cases = defaultdict(list)
+    for item in items:
+        share, name = 1, item.nodeid.split("[")[0]
+        if _is_of_extension(item) and not item.get_closest_marker("every_run"):
+            share = _EXTENSIONS_EVERY
+        elif everything and name in dear:
+            share = _DEAR_EVERY
+        if not number(item.nodeid) % share:
+            cases[name].append(item)
+    most = _MOST_CASES if everything else None
+    groups = (sorted(group, key=of_case)[:most] for group in cases.values())
+    kept = set(map(id, chain.from_iterable(groups)))
+    drawn = [item for item in items if id(item) in kept]
+    # a fault is found sooner by many quick tests than by a few of the others
+    return sorted(drawn, key=lambda item: item.nodeid.split("[")[0] in dear)
 
 
 @pytest.hookimpl(wrapper=True)

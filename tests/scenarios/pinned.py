@@ -7,6 +7,7 @@ changes a number here, and so does a sentence that is dropped. Whether two coupl
 the same one is kept too, for their names are digests.
 """
 
+import functools
 import json
 import math
 import warnings
@@ -51,7 +52,7 @@ from skpuffer.scenarios import (
 from skpuffer.training import Huber, Logistic, Multinomial
 from skpuffer.training._record_gradient import RecordGradient
 
-__all__ = ["VARIANTS", "everything", "near", "read"]
+__all__ = ["VARIANTS", "facts", "near", "read"]
 
 _FILE = Path(__file__).parents[1] / "oracles" / "facts.json"
 
@@ -567,17 +568,19 @@ def _row(fact, known):
     return row
 
 
-def facts(name, known):
+@functools.cache
+def facts(name):
     """Return each fact of a variant by kind, release and norm, or the refusal.
 
-    Parameters
-    ----------
-    name : str
-        Of `VARIANTS`.
-    known : dict
-        Numbers of the couplings met so far, which grows.
+    Couplings are numbered in the order in which they are met.
     """
-    scenario, about = VARIANTS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _facts(*VARIANTS[name])
+
+
+def _facts(scenario, about):
+    known = {}
     names, n = about.get("names", NAMES), about.get("n", N)
     found = {}
     for kind_of_release, release in releases_of(
@@ -629,14 +632,6 @@ def near(one, other, rel=1e-4):
     return one == other
 
 
-def everything():
-    """Return the facts of all variants, in the order in which couplings are named."""
-    known = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return {name: facts(name, known) for name in VARIANTS}
-
-
 def read():
     """Return what is kept, by variant."""
     told = json.loads(_FILE.read_text(encoding="utf-8"))
@@ -652,8 +647,8 @@ def read():
 
 def _write():
     rows, sentences, variants = {}, {}, {}
-    for name, found in everything().items():
-        variants[name] = {}
+    for name in VARIANTS:
+        found, variants[name] = facts(name), {}
         for key, row in found.items():
             if isinstance(row, dict) and "assumptions" in row:
                 at = [
