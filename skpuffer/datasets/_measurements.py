@@ -52,19 +52,17 @@ def fetch_activity(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the data, by default scikit-learn's
-        (:func:`sklearn.datasets.get_data_home`). If ``activity_older_people.csv``, also
-        with ``.gz``, lies there or in its folder ``skpuffer_activity``, it is read
-        without a network; it must have the known checksum. A download puts it together
-        from the publisher's file for each trial.
+        Folder of the data, by default scikit-learn's. If ``activity_older_people.csv``,
+        also with ``.gz``, lies there or in its folder ``skpuffer_activity``, it is read
+        without a network. Checksums must match. A download puts it together from the
+        publisher's file for each trial.
     download_if_missing : bool, default=True
         If False, raise an OSError when the data are not there.
     return_X_y : bool, default=False
         If True, return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
         If True, data is a DataFrame with a float and ``category`` columns and target a
-        Series. If False, data is an object array and target an integer array. Unlike
-        in scikit-learn True is the default, as the table is of mixed type.
+        Series. If False, data is an object array and target an integer array.
     n_retries : int, default=3
         Further attempts when a download fails.
     delay : float, default=1.0
@@ -73,34 +71,19 @@ def fetch_activity(
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        Dictionary-like object, with the following attributes.
+        With the attributes:
 
         - `data` : DataFrame or ndarray of shape (75128, 4)
               room, trial, sex and time_s.
         - `target` : Series or ndarray of shape (75128,)
               ``activity``: 1 sitting on the bed, 2 on a chair, 3 lying, 4 walking.
         - `frame` : DataFrame of shape (75128, 5) or None
-              Data and target, only if `as_frame`.
-        - `feature_names` : list of str
-        - `target_names` : list of str
-              The name of the target column.
-        - `categories` : dict of str to list
-              Codes of each coded column, to be taken as public.
-        - `bounds` : dict of str to (low, high)
-              Bounds of each numeric column, to be taken as public; see `DESCR`.
-        - `schema` : Schema
-              All of that, and the target, as the code book that estimators read raw
-              tables by.
-        - `DESCR` : str
-              Origin, licence, citation and quirks.
+        - `feature_names`, `target_names` : list of str
+        - `categories` : dict of str to list, to be taken as public
+        - `bounds` : dict of str to (low, high), to be taken as public; see `DESCR`
+        - `schema` : Schema of all of that, by which estimators read raw tables
+        - `DESCR` : str, origin, licence, citation and quirks
     (data, target) : tuple if `return_X_y`
-        Data and target alone, of the types above.
-
-    Raises
-    ------
-    OSError
-        If the table is neither at hand nor within reach, or a file is not the
-        published one.
 
     References
     ----------
@@ -156,12 +139,12 @@ def fetch_household_power(
     series : {"hours", "minutes", "minutes_26_days"}, default="hours"
         Sums by the hour, all minutes, or those of the first 26 days.
     data_home : str or path-like, default=None
-        Folder of the data, by default scikit-learn's
-        (:func:`sklearn.datasets.get_data_home`). If ``household_power_consumption.txt``
-        (the publisher's file), or ``household_power_hourly.csv`` for hours, or
+        Folder of the data, by default scikit-learn's. If
+        ``household_power_consumption.txt`` (the publisher's file), or
+        ``household_power_hourly.csv`` for hours, or
         ``household_power_minute_26days.csv`` for the first days, each also with
         ``.gz``, lies there or in its folder ``skpuffer_household_power``, it is read
-        without a network; it must have the known checksum.
+        without a network. Checksums must match.
     download_if_missing : bool, default=True
         If False, raise an OSError when the data are not there.
     return_X_y : bool, default=False
@@ -177,37 +160,18 @@ def fetch_household_power(
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        Dictionary-like object, with the following attributes.
+        With the attributes:
 
         - `data` : DataFrame or ndarray of shape (n_samples, 8) or (n_samples, 6)
         - `target` : Series or ndarray of shape (n_samples,)
               ``Global_active_power``: kW by the minute, the sum of 60 by the hour.
         - `frame` : DataFrame of shape (n_samples, 9) or (n_samples, 7) or None
-              Data and target, only if `as_frame`.
-        - `feature_names` : list of str
-        - `target_names` : list of str
-              The name of the target column.
-        - `categories` : dict of str to list of int
-              Codes of the flag of hours, to be taken as public.
-        - `bounds` : dict of str to (low, high)
-              Bounds of each column, to be taken as public; see `DESCR`.
-        - `schema` : Schema
-              All of that, and the target, as the code book that estimators read raw
-              tables by.
-        - `DESCR` : str
-              Origin, units, licence, citation and quirks.
+        - `feature_names`, `target_names` : list of str
+        - `categories` : dict of str to list of int, to be taken as public
+        - `bounds` : dict of str to (low, high), to be taken as public; see `DESCR`
+        - `schema` : Schema of all of that, by which estimators read raw tables
+        - `DESCR` : str, origin, units, licence, citation and quirks
     (data, target) : tuple if `return_X_y`
-        Data and target alone, of the types above.
-
-    Raises
-    ------
-    OSError
-        If the table is neither at hand nor within reach, or a file is not the
-        published one.
-
-    See Also
-    --------
-    load_household_power : The first year of hours or week of minutes, without a file.
 
     Notes
     -----
@@ -262,16 +226,6 @@ def load_household_power(
         Global_reactive_power, Voltage and Global_intensity. `DESCR` says how the rows
         were chosen.
     (data, target) : tuple if `return_X_y`
-        Data and target alone.
-
-    See Also
-    --------
-    fetch_household_power : The whole series.
-
-    References
-    ----------
-    Hebrail, G. and Berard, A. (2006). Individual Household Electric Power Consumption.
-    UCI Machine Learning Repository. https://doi.org/10.24432/C58K54. CC BY 4.0.
 
     Examples
     --------
@@ -361,19 +315,17 @@ def fetch_rice(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the data, by default scikit-learn's
-        (:func:`sklearn.datasets.get_data_home`). If ``Rice_Cammeo_Osmancik.arff`` (the
-        publisher's file) or ``rice.csv`` (with a header), each also with ``.gz``, lies
-        there or in its folder ``skpuffer_rice``, it is read without a network; it must
-        have the known checksum.
+        Folder of the data, by default scikit-learn's. If ``Rice_Cammeo_Osmancik.arff``
+        (the publisher's file) or ``rice.csv`` (with a header), each also with ``.gz``,
+        lies there or in its folder ``skpuffer_rice``, it is read without a network.
+        Checksums must match.
     download_if_missing : bool, default=True
         If False, raise an OSError when the data are not there.
     return_X_y : bool, default=False
         If True, return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
-        If True, data is a DataFrame and target a ``category`` Series. If False, data
-        is a float array and target an object array. True is the default of all
-        fetchers here.
+        If True, data is a DataFrame and target a ``category`` Series. If False, data is
+        a float array and target an object array.
     n_retries : int, default=3
         Further attempts when a download fails.
     delay : float, default=1.0
@@ -382,33 +334,18 @@ def fetch_rice(
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        Dictionary-like object, with the following attributes.
+        With the attributes:
 
         - `data` : DataFrame or ndarray of shape (3810, 7)
         - `target` : Series or ndarray of shape (3810,)
               "Cammeo" or "Osmancik".
         - `frame` : DataFrame of shape (3810, 8) or None
-              Data and target, only if `as_frame`.
-        - `feature_names` : list of str
-        - `target_names` : list of str
-              The name of the target column.
-        - `categories` : dict of str to list of str
-              The classes, to be taken as public.
-        - `bounds` : dict of str to (low, high)
-              Bounds of each feature, to be taken as public; see `DESCR`.
-        - `schema` : Schema
-              All of that, and the target, as the code book that estimators read raw
-              tables by.
-        - `DESCR` : str
-              Origin, licence, citation and quirks.
+        - `feature_names`, `target_names` : list of str
+        - `categories` : dict of str to list of str, to be taken as public
+        - `bounds` : dict of str to (low, high), to be taken as public; see `DESCR`
+        - `schema` : Schema of all of that, by which estimators read raw tables
+        - `DESCR` : str, origin, licence, citation and quirks
     (data, target) : tuple if `return_X_y`
-        Data and target alone, of the types above.
-
-    Raises
-    ------
-    OSError
-        If the table is neither at hand nor within reach, or a file is not the
-        published one.
 
     References
     ----------

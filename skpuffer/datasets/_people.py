@@ -39,20 +39,17 @@ def fetch_adult(
     subset : {"train", "test", "all"}, default="train"
         The publisher's split; "all" is train followed by test.
     data_home : str or path-like, default=None
-        Folder of the data, by default scikit-learn's
-        (:func:`sklearn.datasets.get_data_home`). If ``adult.data``, ``adult.test``
+        Folder of the data, by default scikit-learn's. If ``adult.data``, ``adult.test``
         (the publisher's files) or ``adult_train.csv``, ``adult_test.csv`` (with a
-        header), each also with ``.gz``, lie there or in its folder
-        ``skpuffer_adult``, they are read without a network; they must have the known
-        checksum.
+        header), each also with ``.gz``, lie there or in its folder ``skpuffer_adult``,
+        they are read without a network. Checksums must match.
     download_if_missing : bool, default=True
         If False, raise an OSError when the data are not there.
     return_X_y : bool, default=False
         If True, return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
         If True, data is a DataFrame with integer and ``category`` columns and target a
-        Series. If False, both are object arrays, a missing cell being NaN. Unlike in
-        scikit-learn True is the default, as the table is of mixed type.
+        Series. If False, both are object arrays, a missing cell being NaN.
     n_retries : int, default=3
         Further attempts when a download fails.
     delay : float, default=1.0
@@ -61,38 +58,18 @@ def fetch_adult(
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        Dictionary-like object, with the following attributes.
+        With the attributes:
 
         - `data` : DataFrame or ndarray of shape (n_samples, 14)
         - `target` : Series or ndarray of shape (n_samples,)
               "<=50K" or ">50K", without the full stop of the publisher's test file.
         - `frame` : DataFrame of shape (n_samples, 15) or None
-              Data and target, only if `as_frame`.
-        - `feature_names` : list of str
-        - `target_names` : list of str
-              The name of the target column.
-        - `categories` : dict of str to list of str
-              The publisher's code book of each categorical column, to be taken as
-              public.
-        - `bounds` : dict of str to (low, high)
-              Bounds of each numeric column, to be taken as public; see `DESCR`.
-        - `schema` : Schema
-              All of that, and the target, as the code book that estimators read raw
-              tables by.
-        - `DESCR` : str
-              Origin, licence, citation, quirks, and a note on harm.
+        - `feature_names`, `target_names` : list of str
+        - `categories` : dict of str to list of str, to be taken as public
+        - `bounds` : dict of str to (low, high), to be taken as public; see `DESCR`
+        - `schema` : Schema of all of that, by which estimators read raw tables
+        - `DESCR` : str, origin, licence, citation, quirks, and a note on harm
     (data, target) : tuple if `return_X_y`
-        Data and target alone, of the types above.
-
-    Raises
-    ------
-    OSError
-        If the table is neither at hand nor within reach, or a file is not the
-        published one.
-
-    See Also
-    --------
-    load_adult : A sample of the rows, without a file.
 
     Notes
     -----
@@ -148,16 +125,6 @@ def load_adult(
     dataset : :class:`~sklearn.utils.Bunch`
         As of :func:`fetch_adult`; `DESCR` says how the rows were drawn.
     (data, target) : tuple if `return_X_y`
-        Data and target alone.
-
-    See Also
-    --------
-    fetch_adult : The whole table.
-
-    References
-    ----------
-    Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository.
-    https://doi.org/10.24432/C5XW20. CC BY 4.0.
 
     Examples
     --------
@@ -221,19 +188,17 @@ def fetch_german_credit(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the data, by default scikit-learn's
-        (:func:`sklearn.datasets.get_data_home`). If ``german.data`` (the publisher's
-        file) or ``german_credit.csv`` (with a header), each also with ``.gz``, lies
-        there or in its folder ``skpuffer_german_credit``, it is read without a
-        network; it must have the known checksum.
+        Folder of the data, by default scikit-learn's. If ``german.data`` (the
+        publisher's file) or ``german_credit.csv`` (with a header), each also with
+        ``.gz``, lies there or in its folder ``skpuffer_german_credit``, it is read
+        without a network. Checksums must match.
     download_if_missing : bool, default=True
         If False, raise an OSError when the data are not there.
     return_X_y : bool, default=False
         If True, return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
         If True, data is a DataFrame with integer and ``category`` columns and target a
-        Series. If False, data is an object array and target an integer array. Unlike
-        in scikit-learn True is the default, as the table is of mixed type.
+        Series. If False, data is an object array and target an integer array.
     n_retries : int, default=3
         Further attempts when a download fails.
     delay : float, default=1.0
@@ -242,33 +207,18 @@ def fetch_german_credit(
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        Dictionary-like object, with the following attributes.
+        With the attributes:
 
         - `data` : DataFrame or ndarray of shape (1000, 20)
         - `target` : Series or ndarray of shape (1000,)
               ``class``, 1 (good) or 2 (bad).
         - `frame` : DataFrame of shape (1000, 21) or None
-              Data and target, only if `as_frame`.
-        - `feature_names` : list of str
-        - `target_names` : list of str
-              The name of the target column.
-        - `categories` : dict of str to list
-              The publisher's code book of each coded column, to be taken as public.
-        - `bounds` : dict of str to (low, high)
-              Bounds of each numeric column, to be taken as public; see `DESCR`.
-        - `schema` : Schema
-              All of that, and the target, as the code book that estimators read raw
-              tables by.
-        - `DESCR` : str
-              Origin, licence, citation, quirks, and a note on harm.
+        - `feature_names`, `target_names` : list of str
+        - `categories` : dict of str to list, to be taken as public
+        - `bounds` : dict of str to (low, high), to be taken as public; see `DESCR`
+        - `schema` : Schema of all of that, by which estimators read raw tables
+        - `DESCR` : str, origin, licence, citation, quirks, and a note on harm
     (data, target) : tuple if `return_X_y`
-        Data and target alone, of the types above.
-
-    Raises
-    ------
-    OSError
-        If the table is neither at hand nor within reach, or a file is not the
-        published one.
 
     References
     ----------
@@ -326,18 +276,17 @@ def fetch_heart(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the data, by default scikit-learn's
-        (:func:`sklearn.datasets.get_data_home`). If ``processed.cleveland.data`` (the
-        publisher's file) or ``heart_cleveland.csv`` (with a header), each also with
-        ``.gz``, lies there or in its folder ``skpuffer_heart``, it is read without a
-        network; it must have the known checksum.
+        Folder of the data, by default scikit-learn's. If ``processed.cleveland.data``
+        (the publisher's file) or ``heart_cleveland.csv`` (with a header), each also
+        with ``.gz``, lies there or in its folder ``skpuffer_heart``, it is read without
+        a network. Checksums must match.
     download_if_missing : bool, default=True
         If False, raise an OSError when the data are not there.
     return_X_y : bool, default=False
         If True, return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
         If True, data is a DataFrame and target a Series. If False, data is a float
-        array and target an integer array. True is the default of all fetchers here.
+        array and target an integer array.
     n_retries : int, default=3
         Further attempts when a download fails.
     delay : float, default=1.0
@@ -346,7 +295,7 @@ def fetch_heart(
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        Dictionary-like object, with the following attributes.
+        With the attributes:
 
         - `data` : DataFrame or ndarray of shape (303, 13)
               Whole numbers are integers in the frame, except for ca and thal, whose
@@ -354,31 +303,12 @@ def fetch_heart(
         - `target` : Series or ndarray of shape (303,)
               ``num``, 0 to 4.
         - `frame` : DataFrame of shape (303, 14) or None
-              Data and target, only if `as_frame`.
-        - `feature_names` : list of str
-        - `target_names` : list of str
-              The name of the target column.
-        - `categories` : dict of str to list of int
-              The publisher's codes of each coded column, to be taken as public.
-        - `bounds` : dict of str to (low, high)
-              Bounds of each column, to be taken as public; see `DESCR`.
-        - `schema` : Schema
-              All of that, and the target, as the code book that estimators read raw
-              tables by.
-        - `DESCR` : str
-              Origin, licence, citation and quirks.
+        - `feature_names`, `target_names` : list of str
+        - `categories` : dict of str to list of int, to be taken as public
+        - `bounds` : dict of str to (low, high), to be taken as public; see `DESCR`
+        - `schema` : Schema of all of that, by which estimators read raw tables
+        - `DESCR` : str, origin, licence, citation and quirks
     (data, target) : tuple if `return_X_y`
-        Data and target alone, of the types above.
-
-    Raises
-    ------
-    OSError
-        If the table is neither at hand nor within reach, or a file is not the
-        published one.
-
-    See Also
-    --------
-    load_heart : The same rows, without a file.
 
     References
     ----------
@@ -420,16 +350,6 @@ def load_heart(
     dataset : :class:`~sklearn.utils.Bunch`
         As of :func:`fetch_heart`.
     (data, target) : tuple if `return_X_y`
-        Data and target alone.
-
-    See Also
-    --------
-    fetch_heart : The same from the publisher's file.
-
-    References
-    ----------
-    Janosi, A., Steinbrunn, W., Pfisterer, M. and Detrano, R. (1989). Heart Disease.
-    UCI Machine Learning Repository. https://doi.org/10.24432/C52P4X. CC BY 4.0.
 
     Examples
     --------
@@ -486,19 +406,17 @@ def fetch_student(
     subject : {"mathematics", "portuguese"}, default="mathematics"
         The course.
     data_home : str or path-like, default=None
-        Folder of the data, by default scikit-learn's
-        (:func:`sklearn.datasets.get_data_home`). If ``student-mat.csv`` or
+        Folder of the data, by default scikit-learn's. If ``student-mat.csv`` or
         ``student_mat.csv`` (``por`` for Portuguese), each also with ``.gz``, lies there
-        or in its folder ``skpuffer_student``, it is read without a network; it must
-        have the known checksum.
+        or in its folder ``skpuffer_student``, it is read without a network. Checksums
+        must match.
     download_if_missing : bool, default=True
         If False, raise an OSError when the data are not there.
     return_X_y : bool, default=False
         If True, return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
         If True, data is a DataFrame with integer and ``category`` columns and target a
-        Series. If False, data is an object array and target an integer array. Unlike
-        in scikit-learn True is the default, as the table is of mixed type.
+        Series. If False, data is an object array and target an integer array.
     n_retries : int, default=3
         Further attempts when a download fails.
     delay : float, default=1.0
@@ -507,39 +425,19 @@ def fetch_student(
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        Dictionary-like object, with the following attributes.
+        With the attributes:
 
         - `data` : DataFrame or ndarray of shape (n_samples, 32)
               The last two columns are the grades G1 and G2.
         - `target` : Series or ndarray of shape (n_samples,)
               The final grade ``G3``.
         - `frame` : DataFrame of shape (n_samples, 33) or None
-              Data and target, only if `as_frame`.
-        - `feature_names` : list of str
-        - `target_names` : list of str
-              The name of the target column.
-        - `categories` : dict of str to list of str
-              The publisher's code book of each categorical column, to be taken as
-              public.
-        - `bounds` : dict of str to (low, high)
-              Bounds of each numeric column, to be taken as public; see `DESCR`.
-        - `schema` : Schema
-              All of that, and the target, as the code book that estimators read raw
-              tables by.
-        - `DESCR` : str
-              Origin, licence, citation and quirks.
+        - `feature_names`, `target_names` : list of str
+        - `categories` : dict of str to list of str, to be taken as public
+        - `bounds` : dict of str to (low, high), to be taken as public; see `DESCR`
+        - `schema` : Schema of all of that, by which estimators read raw tables
+        - `DESCR` : str, origin, licence, citation and quirks
     (data, target) : tuple if `return_X_y`
-        Data and target alone, of the types above.
-
-    Raises
-    ------
-    OSError
-        If the table is neither at hand nor within reach, or a file is not the
-        published one.
-
-    See Also
-    --------
-    load_student : The same rows, without a file.
 
     References
     ----------
@@ -585,16 +483,6 @@ def load_student(
     dataset : :class:`~sklearn.utils.Bunch`
         As of :func:`fetch_student`.
     (data, target) : tuple if `return_X_y`
-        Data and target alone.
-
-    See Also
-    --------
-    fetch_student : The same from the publisher's file.
-
-    References
-    ----------
-    Cortez, P. (2008). Student Performance. UCI Machine Learning Repository.
-    https://doi.org/10.24432/C5TG7T. CC BY 4.0.
 
     Examples
     --------

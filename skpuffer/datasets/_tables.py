@@ -70,17 +70,7 @@ class PublishedTable:
         n_retries: int,
         delay: float,
     ) -> Bunch | tuple[Any, Any]:
-        """Load parts of the table from disk or by download; see :func:`load_table`.
-
-        Parameters
-        ----------
-        parse : callable
-            Takes content, and whether it is the ready CSV, and returns a frame.
-        parts : sequence of str, default=('all',)
-            Keys of `files`, in order.
-        delay : float
-            As of all public loaders.
-        """
+        """Load parts of the table from disk or by download; see :func:`load_table`."""
         # before disk or network is touched
         _check_switches(
             download_if_missing=download_if_missing,
@@ -107,17 +97,7 @@ class PublishedTable:
         return_X_y: bool,
         as_frame: bool,
     ) -> Bunch | tuple[Any, Any]:
-        """Load an excerpt that is shipped with the package.
-
-        Parameters
-        ----------
-        parse : callable
-            As in :meth:`fetch`.
-        names : sequence of str
-            Names of the shipped files, in order.
-        chosen : str
-            Which rows and columns they hold.
-        """
+        """Load an excerpt that is shipped with the package."""
         _check_switches(return_X_y=return_X_y, as_frame=as_frame)
         frames = [parse(read_excerpt(name), True) for name in names]
         title, line, rest = self.descr.split("\n", 2)
@@ -241,13 +221,7 @@ _DOWNLOAD_ERRORS = (
 
 
 def _one_table(files: dict[str, bytes]) -> bytes:
-    """Return one CSV of the trials: room, trial, sex, time and activity as printed.
-
-    Parameters
-    ----------
-    files : dict of str to bytes
-        Content of each trial's file by its path, whose last part is the trial's name.
-    """
+    """Return one CSV of the trials: room, trial, sex, time and activity as printed."""
     by_trial = {PurePosixPath(path).name: text for path, text in files.items()}
     lines = [b"room,trial,sex,time_s,activity"]
     for trial in sorted(by_trial):
@@ -266,24 +240,16 @@ class RemoteTable:
     ----------
     dataset : str
         Name of the data set; the cache is the folder ``skpuffer_<dataset>``.
-    name : str
-        The publisher's file name.
-    sha256 : str
-        Hexadecimal SHA-256 of the publisher's (uncompressed) file.
     urls : tuple of str
-        Addresses on one host, tried in order: the file itself, or, where the address
-        ends in ``.zip``, an archive that holds it at any depth of folders, or inside
-        one more archive.
-    ready_name : str
-        File name of the same table as a ready CSV with a header row.
-    ready_sha256 : str
-        SHA-256 of that CSV, uncompressed.
+        Addresses on one host, tried in order: the file itself, or an archive (``.zip``)
+        that holds it at any depth.
+    ready_name, ready_sha256 : str
+        Name and checksum of the same table as a ready CSV with a header row.
     part : str, default=None
-        For a table that is published as an archive of many series: the regular
-        expression of the names of their files.
+        For an archive of many series: the regular expression of their files' names.
     assemble : callable, optional
-        With `part`: takes ``{path in the archive: content}`` of all of them and
-        returns the content of `name`, which no publisher's file holds by itself.
+        With `part`: takes ``{path in the archive: content}`` of all and returns the
+        content of `name`.
     """
 
     dataset: str
@@ -325,37 +291,10 @@ def load_table(
 ) -> tuple[bytes, bool]:
     """Return the verified content of a table, and whether it is the ready CSV.
 
-    Parameters
-    ----------
-    table : RemoteTable
-        Table to load.
-    data_home : str or path-like, default=None
-        As in :func:`sklearn.datasets.get_data_home`. The table is looked for in its
-        cache folder and in `data_home` itself, before any network is touched.
-    download_if_missing : bool, default=True
-        Whether the network may be used.
-    n_retries : int, default=3
-        Further attempts at each address after the first.
-    delay : float, default=1.0
-        Seconds between attempts.
-
-    Returns
-    -------
-    content : bytes
-        The uncompressed file.
-    ready : bool
-        True if it is the ready CSV, False if it is the publisher's own file.
-
-    Raises
-    ------
-    OSError
-        If a local file is not the published table, if the table is missing and
-        `download_if_missing` is False, or if no address delivers it.
-
-    Notes
-    -----
-    A host that neither answers nor refuses is waited for as long as the system's
-    timeout says; :func:`socket.setdefaulttimeout` shortens it.
+    The table is looked for in its cache folder and in `data_home`, before any network
+    is touched. An OSError is raised if a local file is not the published table, or the
+    table is missing and cannot be downloaded. :func:`socket.setdefaulttimeout` limits
+    the waiting.
     """
     home = Path(get_data_home(data_home))
     for place in (home / table.folder, home):
