@@ -170,8 +170,8 @@ classifier, default=None
     A record can change its teacher, so in each query move one vote from one class to
     another. That is accounted for, whatever the relation of the scenario.
 
-    Groups of records are dealt whole, so a household has one vote as well: ``fit(X, y,
-    groups=households)`` under ``BlocksScenario(RecordScenario(k=...,
+    Groups of records are dealt whole, so a household has one vote as well:
+    ``fit(X, y, groups=households)`` under ``BlocksScenario(RecordScenario(k=...,
     relation="replace"))``. For records of a series use ``groups=np.arange(n) // 200``
     under a :class:`~skpuffer.scenarios.MarkovChainScenario`, with
     :class:`~skpuffer.accountants.MarkovQuilt`. The deal reads the ids, which are

@@ -66,8 +66,8 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
     clip_by : {'all', 'layer'}, default='all'
         Whether a record's gradient is scaled down as a whole, or each layer's part
-        apart: to its own norm where `clip_norm` names two, else each to ``clip_norm /
-        sqrt(2)`` (in l2).
+        apart: to its own norm where `clip_norm` names two, else each to
+        ``clip_norm / sqrt(2)`` (in l2).
     noise_by : {'all', 'layer'}, default='all'
         Whether the noise has one scale, or each layer's is in proportion to its clip
         norm; for ``clip_by='layer'``.
@@ -77,9 +77,9 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
         Public weight of each label, one for others; in proportion to the largest it
-        multiplies a record's clipped gradient. ``('balanced', {'no': 0.99, 'yes':
-        0.01})`` is one over the number of classes times these public shares. None is
-        one for all.
+        multiplies a record's clipped gradient.
+        ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the number of classes
+        times these public shares. None is one for all.
     max_iter : int, default=None
         Number of epochs. None follows the rule in the notes.
     training : Training, default=None

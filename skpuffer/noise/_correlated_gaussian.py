@@ -22,16 +22,14 @@ _LEAST = 1e-12
 class CorrelatedGaussianNoise(GaussianNoise):
     """Gaussian noise with correlated coordinates, N(0, scale² covariance).
 
+    The notes of :class:`GaussianNoise` hold here too.
+
     Parameters
     ----------
     scale : float, default=1.0
         Multiplier of the standard deviations.
     covariance : array-like of shape (dim, dim)
         Symmetric and positive definite. Kept as a tuple of tuples.
-
-    See Also
-    --------
-    GaussianNoise : Independent coordinates; its notes hold here too.
 
     Examples
     --------
@@ -117,8 +115,7 @@ class CorrelatedGaussianNoise(GaussianNoise):
 
 
 def _norm_to_l2(matrix: Floats, order: float) -> float:
-    """Return the operator norm, or a bound on it, from the norm of an order to the l2
-    norm.
+    """Return the operator norm, or a bound on it, from an order's norm to the l2 norm.
 
     Exact for the orders 1 and 2, and for inf if the columns are orthogonal. Between 1
     and 2 the unit ball is inside that of the l2 norm. Beyond 2 two bounds hold, by the

@@ -91,8 +91,7 @@ def _newton(
 
 
 def _inside(value: Floats, beta: float) -> Floats:
-    """Return the root r in [0, 1/2] of (1 - r)^beta - r^beta = value, for values in [0,
-    1].
+    """Return the root r in [0, 1/2] of (1 - r)^beta - r^beta = value in [0, 1].
 
     Newton's method converges from the side where it starts: the function is concave for
     beta < 2 and convex for beta > 2.

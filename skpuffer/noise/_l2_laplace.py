@@ -17,11 +17,9 @@ __all__ = ["L2LaplaceNoise"]
 class L2LaplaceNoise(MagnitudeNoise):
     """Noise with density proportional to ``exp(-|x|_2 / scale)``.
 
-    Its direction is uniform and its length has a gamma distribution, so coordinates
-    depend on each other: one draw is the noise of one whole vector. A shift is measured
-    in l2, where other noise of bounded privacy loss measures it in l1; that takes less
-    noise wherever the l1 norm of a record is far above its l2 norm, as that of products
-    of its features is.
+    One draw is the noise of one whole vector: its direction is uniform and its length
+    has a gamma distribution. A shift is measured in l2, which takes less noise wherever
+    the l1 norm of a record is far above its l2 norm.
 
     Parameters
     ----------
@@ -32,31 +30,24 @@ class L2LaplaceNoise(MagnitudeNoise):
     Notes
     -----
     A displacement of length u in units of the scale changes the density by a factor of
-    ``exp(u)`` at most, which is all that is used: no pure promise of u tells more than
-    randomised response of u does, in any divergence (Kairouz et al. 2015, Theorem 8).
-    So orders and deltas above zero are those of randomised response: upper bounds that
-    are not attained.
+    at most ``exp(u)``. Orders and deltas above zero are those of randomised response of
+    u: upper bounds that are not attained (Kairouz et al. 2015, Theorem 8).
 
-    It is for releases of one vector, by accountants that read how far it moves and
-    nothing more (:class:`~skpuffer.accountants.GroupPrivacy` and
-    :class:`~skpuffer.accountants.GeneralWasserstein`, given as
-    ``noise=L2LaplaceNoise()``); the others refuse it.
+    It is for releases of one vector, by :class:`~skpuffer.accountants.GroupPrivacy` and
+    :class:`~skpuffer.accountants.GeneralWasserstein`; other accountants refuse it.
 
     References
     ----------
     Chaudhuri, Monteleoni and Sarwate (2011), Differentially private empirical risk
-    minimization, Algorithm 1; Hardt and Talwar (2010), On the geometry of differential
-    privacy; Kairouz, Oh and Viswanath (2015), The composition theorem for differential
-    privacy.
+    minimization, Algorithm 1; Kairouz, Oh and Viswanath (2015), The composition theorem
+    for differential privacy.
 
     Examples
     --------
     >>> from skpuffer.noise import L2LaplaceNoise, Shift
     >>> noise = L2LaplaceNoise(scale=2.0)
-    >>> noise.pure_epsilon(Shift(1.0, norm=2, dim=100))
-    0.5
-    >>> float(noise.std(99)[0])
-    20.0
+    >>> noise.pure_epsilon(Shift(1.0, norm=2, dim=100)), float(noise.std(99)[0])
+    (0.5, 20.0)
     """
 
     family = "l2_laplace"
@@ -95,11 +86,10 @@ class L2LaplaceNoise(MagnitudeNoise):
         return draws.reshape(shape)
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
-        """Rényi divergence of randomised response that keeps u.
+        """Return the Rényi divergence of randomised response that keeps u.
 
-        Of masses p and q = 1 - p with p = e^u q it is log cosh((α-½)u) / cosh(u/2) over
-        α-1. The quotient is 1 + 2 sinh(αu/2) sinh((α-1)u/2) / cosh(u/2), which keeps
-        its digits for small u; for large (α-1)u the growing factor is taken out.
+        log cosh((α-½)u) / cosh(u/2) over α-1, as 1 + 2 sinh(αu/2) sinh((α-1)u/2) /
+        cosh(u/2) for small u; for large (α-1)u the growing factor is taken out.
         """
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         pure = np.isinf(alpha) | np.isinf(u)

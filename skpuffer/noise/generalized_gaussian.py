@@ -268,17 +268,15 @@ class GeneralizedGaussianNoise(Noise):
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot (2025), Beyond Laplace and
-    Gaussian.
+    Rinberg et al. (2025), Beyond Laplace and Gaussian.
 
     Examples
     --------
     >>> from skpuffer.noise import GeneralizedGaussianNoise, Shift
     >>> noise = GeneralizedGaussianNoise(scale=1.0, beta=1.5)
-    >>> round(noise.epsilon(1e-5, 1.0), 4)
-    3.1206
-    >>> round(noise.epsilon(1e-5, Shift(1.0, norm=1.5, dim=None)), 4)
-    3.1888
+    >>> shift = Shift(1.0, norm=1.5, dim=None)
+    >>> round(noise.epsilon(1e-5, 1.0), 4), round(noise.epsilon(1e-5, shift), 4)
+    (3.1206, 3.1888)
     """
 
     beta: float = 2.0
@@ -422,18 +420,7 @@ class GeneralizedGaussianNoise(Noise):
         return size * (2 * rng.integers(0, 2, size=shape) - 1)
 
     def tail(self, t: Number) -> Number:
-        """Return the probability that a coordinate of the noise is beyond -t or t.
-
-        Parameters
-        ----------
-        t : float or ndarray
-            Not negative, in the unit of the output; its last axis meets the
-            coordinates.
-
-        Returns
-        -------
-        probability : float or ndarray
-        """
+        """Return the probability that a coordinate of the noise is beyond -t or t."""
         t = check_each(check_non_negative, t=t)
         probability: Number = plain(_loss.tail(self._in_scales(t), self.beta))
         return probability

@@ -132,9 +132,9 @@ class Certificate(certificates.Certificate):
         Returns
         -------
         dict
-            All fields and the `gain`, the name of the `schema`, its `version` and a
-            `digest` of the rest, an integrity check but no signature. The curve of an
-            estimate is left out: private rows may have gone into it.
+            All fields and the `gain`, the `schema`, its `version` and a `digest`, an
+            integrity check but no signature. The curve of an estimate is left out:
+            private rows may have gone into it.
         """
         return plain_of(self, self.gain)
 
@@ -156,13 +156,6 @@ class Certificate(certificates.Certificate):
         ------
         ValueError
             If the schema, version, fields, kinds or the digest do not fit.
-
-        Examples
-        --------
-        >>> from skpuffer.privacy import Certificate
-        >>> certificate = Certificate(notion="pure_dp", epsilon=1.0)
-        >>> Certificate.from_dict(certificate.to_dict()) == certificate
-        True
         """
         return read_back(cls, plain)
 
@@ -270,8 +263,8 @@ class Certificate(certificates.Certificate):
         divergence : float or (float, float), default=None
             For 'a3': the max-divergence of the data's distribution given each secret
             between belief and prior, both ways. For 'a4': the Rényi divergence of the
-            belief from the prior at the order ``alpha p``, and in reverse at ``(alpha -
-            1) r + 1``.
+            belief from the prior at the order ``alpha p``, and in reverse at
+            ``(alpha - 1) r + 1``.
         variation : float, default=None
             For 'variation': largest total variation between the distributions of the
             query given each secret; in (0, 1/2).
@@ -297,8 +290,8 @@ class Certificate(certificates.Certificate):
         References
         ----------
         Pierquin et al. (2024), Rényi Pufferfish privacy, Theorems A.3 to A.5 with one
-        prior for both divergences; the direct bound by the triangle inequality of W_inf
-        and Theorem 3.3.
+        prior for both divergences; Theorem 3.3 and the triangle inequality for
+        'direct'.
 
         Examples
         --------
@@ -351,13 +344,6 @@ class Certificate(certificates.Certificate):
         ------
         UnsupportedError, UncertifiedError
             If this is no bound on a mutual information, or an estimate.
-
-        Examples
-        --------
-        >>> from skpuffer.privacy import Certificate
-        >>> bound = Certificate(notion="mutual_information", mutual_information=0.125)
-        >>> round(bound.posterior_success(0.5), 6)
-        0.74464
         """
         budget = self._information(Statement("certificate.no_bound_on_guesses"))
         prior = self.prior_success if prior is None else prior
@@ -436,16 +422,12 @@ class Certificate(certificates.Certificate):
 
         Examples
         --------
-        >>> import math
         >>> from skpuffer.privacy import Certificate
         >>> bound = Certificate(
-        ...     notion="mutual_information",
-        ...     mutual_information=0.5,
-        ...     entropy=math.log(252),
+        ...     notion="mutual_information", mutual_information=0.5, entropy=5.5
         ... )
-        >>> report = bound.residual_report()
-        >>> round(report.residual, 4), round(report.residual_privacy, 4)
-        (5.0294, -0.5)
+        >>> bound.residual_report().residual
+        5.0
         """
         told: float | None = self._information(
             Statement("certificate.no_residual_report")
@@ -498,20 +480,7 @@ class Certificate(certificates.Certificate):
         return certificate_text(self)
 
     def details(self) -> str:
-        """Return the theorem, the noise and the assumptions as text, to be printed.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> from skpuffer.privacy import Certificate
-        >>> print(Certificate(notion="pure_dp", epsilon=1.0).details())
-        Certificate
-          promise      pure differential privacy: ε = 1
-          composition  must not be added to any other release about these people
-        """
+        """Return the theorem, the noise and the assumptions as text, to be printed."""
         return certificate_details(self)
 
     def _repr_html_(self) -> str:

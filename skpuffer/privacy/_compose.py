@@ -235,7 +235,7 @@ def compose(
     References
     ----------
     Mironov (2017), Rényi differential privacy, Proposition 1, with joint
-    quasi-convexity. No sequential composition theorem holds for Pufferfish privacy in
+    quasi-convexity. Pufferfish privacy has no sequential composition theorem in
     general.
 
     Examples

@@ -36,8 +36,6 @@ def sum_of_information(
     It is at most the entropy of the table, where that is known and the table has a
     name.
 
-    References
-    ----------
     Zhang and Vorobeychik, Residual-PAC privacy, section 5.4: given the table the
     releases are independent.
     """
@@ -188,8 +186,6 @@ def sum_of_averages(
     Given all batches the runs are mechanisms on fixed tables, whose costs along any
     direction add up, and so do their means over the batches.
 
-    References
-    ----------
     Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorem 5.8, for a fixed set
     of records that differ and caps that are the same along all directions.
     """

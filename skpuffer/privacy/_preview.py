@@ -22,12 +22,8 @@ class Preview:
 
     Parameters
     ----------
-    estimator : str
-        Name of the class.
-    noise : Noise
-        Noise that would be added.
-    certificate : Certificate
-        Promise that would be made.
+    estimator, noise, certificate : str, Noise, Certificate
+        Name of the class, noise that would be added, and promise that would be made.
     error : ndarray of shape (dim,) or None
         Root mean square error that the noise causes in each coordinate of the noised
         value: a query's vector, one step's sum of gradients, a histogram of votes. A
@@ -45,8 +41,6 @@ class Preview:
     >>> preview = PrivateMean(bounds=(0, 10)).preview(10_000, n_features=2)
     >>> preview.error.round(4)
     array([0.0014, 0.0014])
-    >>> preview.certificate
-    Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
     """
 
     estimator: str

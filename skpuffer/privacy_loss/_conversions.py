@@ -15,6 +15,8 @@ def approximate_renyi_to_approximate(
 ) -> tuple[float, float]:
     """Turn an approximate Rényi promise into an (epsilon, delta) one.
 
+    Pierquin et al. (2024), Proposition 4.1.
+
     Parameters
     ----------
     alpha, epsilon : float
@@ -32,10 +34,6 @@ def approximate_renyi_to_approximate(
     delta : float
         ``delta_event + (1 - delta_event) * delta_conversion``, or ``2 * delta_event``
         in the printed form (``conversion='basic'`` with `delta_conversion` None).
-
-    References
-    ----------
-    Pierquin et al. (2024), Proposition 4.1.
     """
     delta_event = check_probability(delta_event=delta_event)
     if delta_conversion is None:

@@ -84,15 +84,13 @@ def gaussian_renyi_divergence(
     `covariance_p`, `covariance_q` (n_dims, n_dims): positive definite. `alpha`: order,
     greater than 1 and finite.
 
+    Gil, Alajaji and Linder (2013), Rényi divergence measures.
+
     Returns
     -------
     divergence : float
         In nats; infinite unless ``alpha * covariance_q + (1 - alpha) * covariance_p``
         is positive definite.
-
-    References
-    ----------
-    Gil, Alajaji and Linder (2013), Rényi divergence measures.
     """
     alpha = check_real(alpha=alpha)
     if alpha <= 1 or math.isinf(alpha):

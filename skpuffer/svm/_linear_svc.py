@@ -50,8 +50,8 @@ class PrivateLinearSVC(OutputClassifier):
     loss : {'hinge', 'huber_hinge'}, default='huber_hinge'
         The hinge loss, or one with a smoothed corner, which noisy steps follow better.
     width : float, default=0.5
-        Half-width of the Huber hinge's corner: it is quadratic for margins in ``[1 -
-        width, 1 + width]``. A wider corner reduces the effect of small moves.
+        Half-width of the Huber hinge's corner: it is quadratic for margins in
+        ``[1 - width, 1 + width]``. A wider corner reduces the effect of small moves.
     C : float, default=None
         Inverse regularisation strength: ``C * sum of losses + |w|**2 / 2``, for rows in
         units of `data_norm`. None is no penalty for gradients, and 0.01 for the output,
@@ -66,9 +66,9 @@ class PrivateLinearSVC(OutputClassifier):
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
         Public weight of each label, one for others; in proportion to the largest it
-        multiplies a record's clipped gradient. ``('balanced', {'no': 0.99, 'yes':
-        0.01})`` is one over the number of classes times these public shares. None is
-        one for all. For gradients only.
+        multiplies a record's clipped gradient.
+        ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the number of classes
+        times these public shares. None is one for all. For gradients only.
     tol : float, default=0.001
         Output only: public tolerance of the optimiser, as a share of the sensitivity,
         which grows by as much.

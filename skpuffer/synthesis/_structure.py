@@ -294,8 +294,6 @@ def scale_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
 
     The sums hold up to rounding, also where cells, rows or columns of `table` are zero.
 
-    References
-    ----------
     Sinkhorn (1967), Diagonal equivalence to matrices with prescribed row and column
     sums; Altschuler, Weed and Rigollet (2017), Algorithm 2 (the last, exact step).
     """

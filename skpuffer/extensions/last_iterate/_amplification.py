@@ -281,15 +281,11 @@ class IterationAmplification(_CompositionAccountant):
     delta : float or None, default=None
         If given, the promise is an (epsilon, delta) one. Not together with `alpha`.
 
-    See Also
-    --------
-    skpuffer.privacy.iteration_cost : The cost of given shifts.
-
     Notes
     -----
     *Cost.* At fixed tables and batches the last iterates are no easier to tell apart
-    than two unit Gaussians at a distance mu. The sum of its squares over the steps is
-    that of :func:`~skpuffer.privacy.allocate_shifts`. With a constant step that
+    than two unit Gaussians at a distance mu. Its square is the least sum over the
+    steps, by :func:`~skpuffer.privacy.allocate_shifts`. With a constant step that
     contracts by c, T steps cost ``(1 + c)/(1 - c) * (1 - c**T)/(1 + c**T)`` times a
     single one.
 

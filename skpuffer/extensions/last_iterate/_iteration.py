@@ -112,8 +112,8 @@ def iteration_cost(
         data of each step is independent of that of all other steps given the secret.
     contraction : float or array-like of shape (n_steps,), default=1.0
         Lipschitz constant of every step in the iterate, or of each one; in [0, 1]. A
-        gradient step h with curvature between m and b has ``max(abs(1 - h * m), abs(1 -
-        h * b))``.
+        gradient step h with curvature between m and b has
+        ``max(abs(1 - h * m), abs(1 - h * b))``.
     diameter : float or None, default=None
         Diameter of a convex set onto which every noisy iterate is projected. None for
         no projection.
@@ -132,10 +132,6 @@ def iteration_cost(
     -----
     PrivacyWarning
         With ``coupling="independent"``.
-
-    See Also
-    --------
-    gaussian_prior_shifts : Joint shifts of records that are jointly Gaussian.
 
     Notes
     -----
@@ -220,8 +216,6 @@ def last_iterate_mu(
     are mixtures, with equal weights, of those of fixed ones; divergences are jointly
     convex.
 
-    References
-    ----------
     Bok, Su and Altschuler (2024), Shifted interpolation for differential privacy; Dong,
     Roth and Su (2022), Gaussian differential privacy, for the composition.
     """
@@ -249,8 +243,7 @@ def gaussian_prior_shifts(
     Parameters
     ----------
     covariance : array-like of shape (n_steps, n_steps)
-        Covariance of the records, one number each, in the order in which steps use
-        them.
+        Covariance of the records, one number each, in the order of the steps.
     gap : float
         Largest distance between two values of the record that is secret.
     step_size : float, default=1.0

@@ -45,12 +45,10 @@ class InformationAttack:
 
     Parameters
     ----------
-    hits : ndarray of int of shape (n_secrets,)
-        Right guesses of each secret.
     n_draws : int
         Independent draws of table and noise, the same for all secrets.
-    priors : ndarray of shape (n_secrets,)
-        Share of right guesses of each secret by the prior alone.
+    hits, priors : ndarray of shape (n_secrets,)
+        Right guesses of each secret, and their share by the prior alone.
     secret : {'dataset', 'record', 'groups'}
         Object of the guess: the whole table, or functions of it one by one.
     confidence : float
@@ -143,12 +141,10 @@ def bayes_attack(
         A scenario's fact: outputs, their weights, and who was in which table.
     noise : Noise or Calibration
         Gaussian noise in every direction, or what an accountant's `calibrate` returned.
-    n_draws : int, default=20000
-        Tables and noise that are drawn.
+    n_draws, random_state : int
+        Tables and noise that are drawn, 20000 by default, and their public seed, 0.
     confidence : float, default=0.95
         Confidence in the statements on all secrets together.
-    random_state : int, default=0
-        Public seed of what is drawn.
 
     Returns
     -------
@@ -156,10 +152,8 @@ def bayes_attack(
 
     Raises
     ------
-    UnsupportedError
-        If the noise is not Gaussian.
-    ValueError
-        If a parameter is out of range, or some direction has no noise.
+    UnsupportedError, ValueError
+        If the noise is not Gaussian, or some direction has none.
 
     Notes
     -----
@@ -253,10 +247,8 @@ def pool_attack(
 
     Raises
     ------
-    UnsupportedError
-        If the noise is not Gaussian.
-    ValueError
-        If there are too few tables with a record or without it.
+    UnsupportedError, ValueError
+        If the noise is not Gaussian, or too few tables are with a record or without it.
 
     References
     ----------
@@ -409,10 +401,8 @@ def fano_audit(
     certificate : Certificate
         A bound on the mutual information with the whole table. The label must be a
         function of the table.
-    hits : int
-        Right guesses.
-    n_guesses : int
-        Independent guesses, each of a release of its own.
+    hits, n_guesses : int
+        Right guesses, of independent ones, each of a release of its own.
     n_classes : int
         Equally likely labels.
     confidence : float, default=0.95

@@ -87,8 +87,8 @@ class SampledPrivacyLoss(Accountant):
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
-    Algorithms 5 and 6 and Theorem 6.
+    Rinberg et al. (2025), Beyond Laplace and Gaussian, Algorithms 5 and 6 and Theorem
+    6.
 
     Examples
     --------

@@ -80,8 +80,7 @@ def hardmax_utility(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
-    Appendix D, where it is simulated.
+    Rinberg et al. (2025), Beyond Laplace and Gaussian, Appendix D.
 
     Examples
     --------
@@ -193,8 +192,8 @@ def make_vote_histograms(
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
-    Appendix D.1, with the third class of their programs.
+    Rinberg et al. (2025), Beyond Laplace and Gaussian, Appendix D.1, as in the
+    programs.
 
     Examples
     --------
@@ -329,12 +328,8 @@ class VoteUtilityDisplay:
     ----------
     best_betas_ : ndarray of shape (n_curves,)
         Shape of the largest utility of each curve.
-    lines_ : list of matplotlib Line2D
-        The curves.
-    ax_ : matplotlib Axes
-        Axes with the curves.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    lines_, ax_, figure_ : list of matplotlib Line2D, Axes, Figure
+        The curves, their axes and figure.
 
     Notes
     -----
@@ -344,8 +339,7 @@ class VoteUtilityDisplay:
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
-    Figures 7 and 8.
+    Rinberg et al. (2025), Beyond Laplace and Gaussian, Figures 7 and 8.
 
     Examples
     --------
@@ -422,10 +416,8 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
             Made-up histograms at each gap, where there are more than three classes.
         random_state : int, RandomState instance, Generator or None, default=0
             Public seed of the made-up histograms.
-        ax : matplotlib Axes, default=None
-            Axes to draw on. None makes a figure.
-        line_kw : dict, default=None
-            Options of matplotlib for all curves.
+        ax, line_kw : matplotlib Axes and dict, default=None
+            Axes to draw on, and options of matplotlib for all curves.
 
         Returns
         -------
@@ -469,20 +461,7 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         return display.plot(ax, line_kw=line_kw)
 
     def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> Self:
-        """Draw utility against the shape, a curve for each number of queries.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on. None makes a figure.
-        line_kw : dict, default=None
-            Options of matplotlib for all curves.
-
-        Returns
-        -------
-        display : VoteUtilityDisplay
-            The object itself.
-        """
+        """Draw utility against the shape, with `ax` and `line_kw` of `from_budget`."""
         plt = pyplot(f"{type(self).__name__}.plot")
         if ax is None:
             _, ax = plt.subplots()

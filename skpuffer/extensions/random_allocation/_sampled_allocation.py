@@ -66,8 +66,8 @@ class SampledAllocation(Accountant):
     delta : float, default=1e-5
         In (0, 1).
     n_samples : int, default=100_000
-        Independent draws for each direction. To abstain takes some multiple of ``1 /
-        delta``.
+        Independent draws for each direction. To abstain takes some multiple of
+        ``1 / delta``.
     confidence : float, default=0.99
         Probability in (0, 1) with which an estimated epsilon is large enough.
     abstain : bool, default=False

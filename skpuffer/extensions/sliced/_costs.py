@@ -124,8 +124,6 @@ class MeanSquareCurve(SlicedCurve, kind="mean_square_of_slices"):
     `square` is the squared move in standard deviations of the noise: the mean over the
     profile, or the largest, or a bound of it.
 
-    References
-    ----------
     Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorems 4.5, 4.6 and 4.7.
     """
 
@@ -147,8 +145,6 @@ class JointSlicedCurve(SlicedCurve, kind="joint_slices"):
     each pair of secrets. `weights` (n_slices,): positive, summing to one. `vector`: see
     :class:`SlicedCurve`.
 
-    References
-    ----------
     Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Corollary 4.1.
     """
 
@@ -204,6 +200,8 @@ class JointSlicedCurve(SlicedCurve, kind="joint_slices"):
 class SampledSlicesCurve(JointSlicedCurve, kind="sampled_joint_slices"):
     """Joint sliced cost over all directions, of those that were drawn.
 
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorem 4.8.
+
     Parameters
     ----------
     squares : array-like of shape (n_pairs, n_slices)
@@ -214,10 +212,6 @@ class SampledSlicesCurve(JointSlicedCurve, kind="sampled_joint_slices"):
     shortfall : float
         By how much the mean over all directions of values in [0, 1] may exceed that
         over those drawn, with the stated confidence (Hoeffding's inequality).
-
-    References
-    ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorem 4.8.
     """
 
     most: Floats

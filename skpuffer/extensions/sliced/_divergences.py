@@ -91,8 +91,7 @@ def joint_divergence(
 
     References
     ----------
-    Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish Privacy, Definition 4.3 and
-    Proposition B.1.
+    Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish Privacy, Definition 4.3.
 
     Examples
     --------
@@ -143,8 +142,7 @@ def sliced_gaussian_divergences(
     Returns
     -------
     divergences : ndarray of shape (n_slices,)
-        In nats; infinite where the projection of the first is too wide for that of the
-        second.
+        In nats; infinite where the first projection is too wide for the second.
 
     Examples
     --------
@@ -190,10 +188,8 @@ def averaged_shift_divergence(
 
     Parameters
     ----------
-    length : float
-        Euclidean length of the shift.
-    scale : float
-        Standard deviation of each coordinate.
+    length, scale : float
+        Euclidean length of the shift, and standard deviation of each coordinate.
     dim : int
         Number of coordinates.
     alpha : float
@@ -225,10 +221,8 @@ def joint_shift_divergence(
 
     Parameters
     ----------
-    length : float
-        Length of the shift, in Euclidean norm.
-    scale : float
-        Standard deviation of each coordinate.
+    length, scale : float
+        Euclidean length of the shift, and standard deviation of each coordinate.
     dim : int
         Number of coordinates.
     alpha : float
@@ -312,8 +306,8 @@ def _whole(length: float, scale: float, alpha: float) -> float:
 def _log_kummer(dim: int, z: float) -> float:
     """Return the logarithm of 1F1(1/2; dim/2; z) for z above zero, rounded up.
 
-    The mean of ``exp(z B)`` for a Beta variable B, by its series around ``z - dim /
-    2``.
+    The mean of ``exp(z B)`` for a Beta variable B, by its series around
+    ``z - dim / 2``.
     """
     if z > _LONGEST:
         return z

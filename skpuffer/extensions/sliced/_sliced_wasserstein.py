@@ -119,21 +119,15 @@ class SlicedWasserstein(Accountant):
     support : Box or Ball, default=None
         Range of every output, whatever the table; of :mod:`skpuffer.transport`, in the
         units of the output.
-    n_slices : int, default=None
-        Number of drawn directions. None is ``max(200, 4 dim)``.
-    n_jobs : int, default=None
-        Threads for the distances.
-
-    See Also
-    --------
-    GeneralWasserstein : The full promise, about the whole vector.
+    n_slices, n_jobs : int, default=None
+        Number of drawn directions, ``max(200, 4 dim)`` if None, and threads.
 
     Notes
     -----
     Slices are of the release in its units. The promise does not add up with any other,
     nor convert into an (epsilon, delta) one about the output; see
     :meth:`~skpuffer.privacy.Certificate.to_sliced_approximate`. A release that does not
-    move along any slice is refused.
+    move along any slice is refused. :class:`GeneralWasserstein` has the full promise.
 
     References
     ----------
@@ -498,8 +492,7 @@ class SinkhornWasserstein(_AdditiveAccountant):
 
     The distance is the least radius plus a price for each nat by which a coupling
     within the radius differs from the product. It is never below W_inf, so the promise
-    is that of the general Wasserstein mechanism, with more noise. Use it for comparison
-    only.
+    is that of :class:`GeneralWasserstein`, with more noise. Use it for comparison only.
 
     Parameters
     ----------
@@ -520,10 +513,6 @@ class SinkhornWasserstein(_AdditiveAccountant):
         it is Gaussian.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
-
-    See Also
-    --------
-    GeneralWasserstein : Covers W_inf itself: less noise, and less to compute.
 
     Notes
     -----

@@ -25,8 +25,6 @@ def amplified_target(epsilon: float, eta: float) -> float:
     ``log(1 + (exp(epsilon) - 1) / eta)``; minus infinity where the second distribution
     holds no more than the first.
 
-    References
-    ----------
     Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorem 2,
     applied to the belief instead of the sampler.
     """

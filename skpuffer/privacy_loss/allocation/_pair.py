@@ -263,8 +263,14 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats.
 
-        Exact at integers up to 128 if a record is added or removed, and interpolated
-        between.
+        Parameters
+        ----------
+        orders : ndarray
+            If a record is added or removed, costs are exact at integers up to 128.
+
+        Returns
+        -------
+        ndarray
         """
         alpha = np.asarray(orders, float)
         costs = self._unamplified_costs(alpha)

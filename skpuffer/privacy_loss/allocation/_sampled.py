@@ -328,9 +328,9 @@ def abstention_delta(threshold: float, n_samples: int, largest: float = 1.0) -> 
     """Return the delta of a release that is refused unless a fresh sample supports it.
 
     If the divergence at the epsilon promised is more than some d, the mean of the
-    sample is at most the threshold with a probability of at most ``exp(-n_samples
-    kl)``, kl the relative entropy of the threshold from d. So the release promises ``d
-    + exp(-n_samples kl) (1 - d)`` for any d; the least is taken.
+    sample is at most the threshold with a probability of at most
+    ``exp(-n_samples kl)``, kl the relative entropy of the threshold from d. So the
+    release promises ``d + exp(-n_samples kl) (1 - d)`` for any d; the least is taken.
 
     Parameters
     ----------

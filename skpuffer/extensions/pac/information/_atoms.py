@@ -33,12 +33,9 @@ class Atoms:
 
     Attributes
     ----------
-    entropy : float
-        H(X) in nats, of the weights as given: equal outputs are not merged here.
-    output_entropy : float
-        H(M(X)) in nats: equal outputs are merged.
-    mean : ndarray of shape (d,)
-    covariance : ndarray of shape (d, d)
+    entropy, output_entropy : float
+        H(X) and H(M(X)) in nats: only for the latter, equal outputs are merged.
+    mean, covariance : ndarray of shape (d,) and (d, d)
 
     Examples
     --------
@@ -132,11 +129,7 @@ class Atoms:
         return np.asarray(np.bincount(self._column(column), self.prior), dtype=float)
 
     def given_output(self, column: int) -> Floats:
-        """Return P(secret = v | output), of shape (k, values), for a column of
-        memberships.
-
-        There is one row for each of the `distinct_points`.
-        """
+        """Return P(secret = v | output) by distinct output, for a column's secret."""
         codes = self._column(column)
         table = np.zeros((len(self.distinct_points), int(codes.max()) + 1))
         np.add.at(table, (self.distinct_index, codes), self.prior)
@@ -467,18 +460,16 @@ class Information:
 
     Parameters
     ----------
-    bank : Bank
     log_ratios : ndarray of shape (n,)
         log π(truth | y) - log prior(truth).
     divergences : ndarray of shape (n,)
         KL of the posterior from the prior: never negative.
     entropies : ndarray of shape (n,)
-        Entropy of the posterior over the distinct outputs, in [0, log k]: what
-        certificates read.
+        Entropy of the posterior over the distinct outputs, which certificates read.
     gaps : ndarray of shape (n,) or None
         Log ratios less a control variate; Gaussian noise only.
-    output_entropy : float
-        H(M(X)).
+    bank, output_entropy : Bank, float
+        Draws, and H(M(X)).
     estimator : str
         Which one `value` and `standard_error` are of.
 
@@ -550,10 +541,8 @@ class SecretInformation:
         Entropy of the posterior of each secret, in [0, log values].
     bayes_success : ndarray of shape (s,)
         Success of the best guess of each secret.
-    value_leakage : ndarray
-        KL(P_{Y | S = v} || P_Y) of all values of all secrets, one after the other.
-    value_priors : ndarray
-        P(S = v), likewise.
+    value_leakage, value_priors : ndarray
+        KL(P_{Y | S = v} || P_Y) and P(S = v) of all values, secret after secret.
     starts : ndarray of int of shape (s,)
         Where the values of each secret begin.
 

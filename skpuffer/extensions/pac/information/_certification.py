@@ -311,8 +311,8 @@ def retry_scale(
     budget : float
         In nats.
     gamma : float
-        Probability with which any bound may fail, in (0, 1); try k takes ``gamma /
-        2**k``.
+        Probability with which any bound may fail, in (0, 1); try k takes
+        ``gamma / 2**k``.
     factor : float, default=1.05
         Growth of the scale from one try to the next, above one.
     n_tries : int, default=50

@@ -57,16 +57,15 @@ class MixtureChannel:
 
     Notes
     -----
-    With atoms z_j of weight w_j the posterior is π_j(y) = w_j q(y - z_j) / Σ_k w_k q(y
-    - z_k). Mutual information is the mean of log π_J - log w_J over the joint law of
+    With atoms z_j of weight w_j the posterior is π_j(y) = w_j q(y-z_j) / Σ_k w_k
+    q(y-z_k). Mutual information is the mean of log π_J - log w_J over the joint law of
     the atom J and y, of KL(π(y) || w), of H(w) - H(π(y)), and, for Gaussian noise, of
     the first less a control variate of mean zero. Gradients are by the identity of
     mutual information and MMSE.
 
     References
     ----------
-    Guo, Shamai, Verdú (2005), Mutual information and minimum mean-square error in
-    Gaussian channels.
+    Guo, Shamai, Verdú (2005), Mutual information and minimum mean-square error.
 
     Examples
     --------
@@ -391,9 +390,7 @@ class MixtureChannel:
         return joint, np.asarray(self._weights @ joint), ends
 
     def secret_mmse(self, bank: Bank, column: int) -> Floats:
-        """Return E[Cov(M(X) | Y)] - E[Cov(M(X) | Y, S)], (d, d), of the secret S of a
-        column.
-        """
+        """Return E[Cov(M(X) | Y)] - E[Cov(M(X) | Y, S)] for the secret of a column."""
         table = self.atoms.given_output(column)
         centred = self.atoms.distinct_points - self.atoms.mean
         between = np.zeros((self.law.dim,) * 2)

@@ -82,11 +82,9 @@ def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
 
     Parameters
     ----------
-    information : array-like of shape (n_releases,)
-        Bounds of the mutual information between the record or group and each release,
-        in nats.
-    whole : array-like of shape (n_releases,)
-        Bounds of the mutual information between the whole input and each release.
+    information, whole : array-like of shape (n_releases,)
+        Bounds of the mutual information, in nats, between each release and the record
+        or group, and between each release and the whole input.
 
     Returns
     -------
@@ -95,10 +93,9 @@ def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
 
     Notes
     -----
-    The sum of `information` alone bounds nothing: of two fair bits, a release of their
-    exclusive or and one of the second bit tell nothing of the first alone, and all of
-    it together. The noise must be independent, and no release chosen by what another
-    showed.
+    The sum of `information` alone bounds nothing. Of two fair bits, neither their
+    exclusive or nor the second bit tells anything of the first; together they tell all
+    of it. The noise must be independent, and no release chosen by what another showed.
 
     Examples
     --------
@@ -136,9 +133,7 @@ def compose_exact(
     Returns
     -------
     atoms : ndarray of shape (n_atoms, sum of d_i)
-        Outputs beside each other.
     noise_covariance : ndarray of shape (sum of d_i, sum of d_i)
-        Block by block.
 
     Raises
     ------

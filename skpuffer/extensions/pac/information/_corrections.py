@@ -47,8 +47,7 @@ def sliced_gap(
     Parameters
     ----------
     atoms : array-like of shape (n_atoms, d)
-        **All** outputs that the prior allows: a sample of them would bound another
-        prior.
+        **All** outputs of the prior: a sample of them would bound another prior.
     noise_covariance : array-like of shape (d, d)
         Positive definite.
     weights : array-like of shape (n_atoms,), default=None
@@ -118,12 +117,11 @@ def slice_statistic(
         Independent draws of the release, ``n > d``.
     rng : numpy.random.Generator
         Directions and Gaussian samples are drawn from it.
-    n_directions : int, default=50
-        Number of random directions.
     level : float, default=0.05
         Probability with which Gaussian releases show more, in (0, 1).
-    n_null : int, default=200
-        Number of Gaussian samples from which their quantile is taken.
+    n_directions, n_null : int
+        Number of random directions, 50 by default, and of Gaussian samples, 200 by
+        default.
 
     Returns
     -------
@@ -179,10 +177,8 @@ def donsker_varadhan_gap(
     ----------
     releases : array-like of shape (n, d)
         Independent draws of the release. One half fits a function, the other bounds.
-    mean : array-like of shape (d,)
-        Moment of the Gaussian, fixed before the releases were drawn.
-    covariance : array-like of shape (d, d)
-        Moment of the Gaussian, fixed before the releases were drawn.
+    mean, covariance : array-like of shape (d,) and (d, d)
+        Moments of the Gaussian, fixed before the releases were drawn.
     gamma : float
         Probability with which the bound may fail, in (0, 1).
     rng : numpy.random.Generator
@@ -192,10 +188,9 @@ def donsker_varadhan_gap(
         clipped fourth power.
     n_surrogates : int, default=10
         Draws of the Gaussian for each release.
-    clip : float, default=1.0
-        The function is clipped to ``[-clip, clip]``.
-    penalty : float, default=1e-6
-        Weight of the squared coefficients.
+    clip, penalty : float
+        Largest size of the function, 1 by default, and weight of the squared
+        coefficients, 1e-6 by default.
 
     Returns
     -------
@@ -215,8 +210,7 @@ def donsker_varadhan_gap(
 
     References
     ----------
-    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 8, Algorithm
-    4.
+    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Algorithm 4.
 
     Examples
     --------
@@ -272,10 +266,8 @@ def surrogate_terms(
         Outputs without noise: draws of the prior, or all of its atoms.
     noise_covariance : array-like of shape (d, d)
         Covariance of the Gaussian noise, positive definite.
-    mean : array-like of shape (d,)
-        Mean of **any** Gaussian, estimated on other draws or not.
-    covariance : array-like of shape (d, d)
-        Covariance of that Gaussian, positive definite.
+    mean, covariance : array-like of shape (d,) and (d, d)
+        Moments of **any** Gaussian, estimated on other draws or not; positive definite.
 
     Returns
     -------

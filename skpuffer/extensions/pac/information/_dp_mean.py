@@ -38,10 +38,8 @@ def dp_mean_power(
     ----------
     epsilon, delta : float
         The promise; `delta` in (0, 1).
-    clip_norm : float
-        Euclidean norm to which rows are clipped.
-    dim : int
-        Number of columns.
+    clip_norm, dim : float, int
+        Euclidean norm to which rows are clipped, and number of columns.
     denominator : float
         Divisor of the noisy sum. It must be public, such as the size of the table.
     relation : {'add_remove', 'replace'}, default='add_remove'
@@ -80,17 +78,14 @@ def published_dp_mean_power(
     n_records: int,
     rate: float = 0.5,
 ) -> float:
-    r"""Return the noise power of the published baseline, whose secret count is not paid
-    for.
+    r"""Return the noise power of the published baseline, whose count is not paid for.
 
     Parameters
     ----------
     epsilon, delta : float
         Promise of the noise of the sum; `delta` in (0, 1).
-    clip_norm : float
-        Euclidean norm to which rows are clipped.
-    dim : int
-        Number of columns.
+    clip_norm, dim : float, int
+        Euclidean norm to which rows are clipped, and number of columns.
     n_records : int
         Records of the pool.
     rate : float, default=0.5
@@ -210,11 +205,7 @@ def mean_upper_bound(
     ----------
     values : array-like of shape (n,)
         Independent draws of one law, in the order in which they were drawn.
-    low, high : float
-        Proved bounds of every draw, ``low < high``; not the extremes seen.
-    gamma : float
-        Probability with which the bound may fail, in (0, 1).
-    method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
+    low, high, gamma, method : float, float, float, str
         See `mean_lower_bound`.
 
     Returns

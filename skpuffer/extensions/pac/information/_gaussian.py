@@ -36,10 +36,8 @@ def log_det(covariance: ArrayLike, noise_covariance: ArrayLike) -> float:
 
     Parameters
     ----------
-    covariance : array-like of shape (d, d)
-        Covariance of the output.
-    noise_covariance : array-like of shape (d, d)
-        Covariance of the Gaussian noise.
+    covariance, noise_covariance : array-like of shape (d, d)
+        Covariances of the output and of the Gaussian noise.
 
     Returns
     -------
@@ -266,10 +264,9 @@ def algorithm1(
         Covariance of sampled outputs, divided by their number.
     v, beta_prime : float
         The two parts of the budget ``v + beta_prime``, in nats.
-    c : float
-        Security parameter, in the unit of the variances.
-    radius : float
-        Bound of the Euclidean norm of the outputs.
+    c, radius : float
+        Security parameter, in the unit of the variances, and bound of the norm of
+        outputs.
 
     Returns
     -------

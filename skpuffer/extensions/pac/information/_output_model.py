@@ -43,13 +43,10 @@ class OutputModel:
         Training outputs, clipped here.
     noise_covariance : array-like of shape (d, d)
         Covariance of the Gaussian noise, positive definite.
-    mean : array-like of shape (d,)
-        Centre of the ellipsoid that outputs are clipped to.
-    spread : array-like of shape (d, d)
-        Its shape, positive definite.
-    radius : float
-        Its radius in that shape: outputs are within
-        :math:`w^\top \text{spread}^{-1} w \le \text{radius}^2` of the centre.
+    mean, spread, radius : array-like of shape (d,), array-like of shape (d, d), float
+        Centre, positive definite shape and radius of the ellipsoid that outputs are
+        clipped to: :math:`w^\top \text{spread}^{-1} w \le \text{radius}^2` about the
+        centre.
     share : float, default=0.05
         Weight of the wide Gaussian, in (0, 1).
     floor : float, default=5.0
@@ -137,8 +134,7 @@ class OutputModel:
         radius : float, default=None
             None is the largest of the training outputs.
         ball : tuple of (array-like of shape (d,), float), default=None
-            Centre and radius of a Euclidean ball that holds all outputs, instead of
-            `radius`.
+            Centre and radius of a Euclidean ball of all outputs, instead of `radius`.
         ridge : float, default=1e-3
             Added to the variances, as a share of their mean.
         share, floor : float
@@ -207,9 +203,7 @@ class OutputModel:
         return -math.log(self.share) + gap + self.radius**2 / 2
 
     def log_ratios(self, outputs: ArrayLike, noise: ArrayLike) -> Floats:
-        """Return log ratios T (n,) in nats, of outputs and noise (n, d), raised to the
-        floor.
-        """
+        """Return log ratios T (n,) in nats of outputs and noise (n, d), floored."""
         points, shifts = self.clip(outputs), check_finite(noise=noise)
         if shifts.shape != points.shape:
             raise value_error(

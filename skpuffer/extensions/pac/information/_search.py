@@ -77,13 +77,11 @@ class FoundNoise:
         Its cost, E||B||² if no other cost was given.
     leakage : float
         Mutual information in nats on the bank of the search. Certify on a fresh one.
-    exact : ndarray of shape (d, k)
-        Orthonormal directions that vary and get next to no noise.
-    exact_entropy : float
-        Entropy of the outputs along these, in nats.
+    exact, exact_entropy : ndarray of shape (d, k), float
+        Orthonormal directions that get next to no noise, and the outputs' entropy
+        there.
     at_floor : bool
-        Whether the budget holds at the least noise tried, a millionth of
-        water-filling's.
+        Whether the budget holds at the least noise that was tried.
     powers : mapping of str to float
         Cost found from each start, on fewer draws where there are many atoms.
 

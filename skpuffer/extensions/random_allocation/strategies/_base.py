@@ -193,7 +193,17 @@ class Restarted(NoiseStrategy, kind="restarted"):
         return np.hstack(blocks)
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step, which must not be changed."""
+        """Yield the noise of each step; see the base class.
+
+        Parameters
+        ----------
+        draws, n_steps : iterator of ndarray, int
+
+        Yields
+        ------
+        ndarray of shape (dim,)
+            Not to be changed: it may be part of the state.
+        """
         for length in self._lengths(n_steps):
             rows = islice(draws, self.strategy.n_rows(length))
             yield from self.strategy.stream(rows, length)

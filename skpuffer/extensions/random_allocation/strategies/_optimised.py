@@ -315,7 +315,17 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
         return geometric(decays, -weights, n_steps)
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step, which must not be changed."""
+        """Yield the noise of each step; see the base class.
+
+        Parameters
+        ----------
+        draws, n_steps : iterator of ndarray, int
+
+        Yields
+        ------
+        ndarray of shape (dim,)
+            Not to be changed: it may be part of the state.
+        """
         decays, weights = self._inverse()
         buffers = powers = own = np.zeros((0, 0))
         for block in in_blocks(draws, n_steps, len(decays)):

@@ -85,7 +85,17 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
         return means
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step, which must not be changed."""
+        """Yield the noise of each step; see the base class.
+
+        Parameters
+        ----------
+        draws, n_steps : iterator of ndarray, int
+
+        Yields
+        ------
+        ndarray of shape (dim,)
+            Not to be changed: it may be part of the state.
+        """
         variances = _variances(n_steps.bit_length())
         # nodes of the prefix, the largest first, each with the sum of those up to it
         nodes: list[tuple[Floats, Floats]] = []
@@ -288,7 +298,17 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
         return means
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step, which must not be changed."""
+        """Yield the noise of each step; see the base class.
+
+        Parameters
+        ----------
+        draws, n_steps : iterator of ndarray, int
+
+        Yields
+        ------
+        ndarray of shape (dim,)
+            Not to be changed: it may be part of the state.
+        """
         bands = self._of_steps(n_steps)
         past = bands.shape[1] - 1
         window = np.zeros((0, 0))

@@ -92,18 +92,15 @@ def dkw_sliced_distances(
     profile : SliceProfile
         Finite, of as many coordinates.
     support : Ball or Box
-        Range that all distributions are known to stay in. Without one there is no
-        bound.
+        Range that all distributions stay in. Without one there is no bound.
     confidence : float
         Probability, in (0, 1), that all bounds hold at once.
     pairs : iterable of (int, int), default=None
         Positions of the distributions to compare. All pairs if None.
     coordinate_scale : array-like of shape (dim,), default=None
         Unit of each coordinate. The support is in the units of the points.
-    n_jobs : int, default=None
-        Threads, as joblib counts them.
-    max_memory : float, default=256
-        Megabytes for projections, at least those of one direction.
+    n_jobs, max_memory : int, float
+        Threads, as joblib counts them, and megabytes for projections.
 
     Returns
     -------
@@ -112,7 +109,7 @@ def dkw_sliced_distances(
     Raises
     ------
     ValueError
-        If there is no support, a draw is outside of it, or as for `sliced_distances`.
+        If a draw is outside of the support.
 
     References
     ----------
@@ -177,9 +174,9 @@ def dkw_sliced_distances(
 def _upper_positions(n: int, m: int, band: float) -> Indices:
     """Return positions of upper quantiles of `n` draws for lower ones of `m` draws.
 
-    Lower draw j serves levels up to ``j / m + e``; there the upper is ``ceil((j / m + e
-    + e') n)``. Zero and beyond the last stand for the least and largest possible
-    values.
+    Lower draw j serves levels up to ``j / m + e``; there the upper is
+    ``ceil((j / m + e + e') n)``. Zero and beyond the last stand for the least and
+    largest possible values.
     """
     levels = np.arange(m + 1) / m + band
     above = np.minimum(np.ceil(levels * n + _NUDGE), n + 1).astype(np.intp) - 1

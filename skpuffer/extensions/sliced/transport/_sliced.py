@@ -115,10 +115,8 @@ def sliced_distances(
         Positions of the distributions to compare. All pairs if None, lower first.
     coordinate_scale : array-like of shape (dim,), default=None
         Unit of each coordinate, by which points are divided first.
-    n_jobs : int, default=None
-        Threads, as joblib counts them.
-    max_memory : float, default=256
-        Megabytes for projections, at least those of one direction.
+    n_jobs, max_memory : int, float
+        Threads, as joblib counts them, and megabytes for projections.
 
     Returns
     -------
