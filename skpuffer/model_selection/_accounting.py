@@ -84,12 +84,7 @@ class SearchPlan:
 
 
 def check_accountant(accountant: Accountant) -> None:
-    """Refuse an accountant from which no promise about a search follows.
-
-    Raises
-    ------
-    UnsupportedError
-    """
+    """Refuse an accountant from which no promise about a search follows."""
     accountant.check()
     # by exact type: what a subclass promises may be something else
     if type(accountant) not in _KINDS:
@@ -111,13 +106,7 @@ def _asked(accountant: Any) -> dict[str, float | None]:
 
 
 def trial_accountant(accountant: Any, epsilon: float) -> Any:
-    """Return the accountant of one trial's fit.
-
-    Parameters
-    ----------
-    accountant : Accountant
-        Accountant of the whole search.
-    """
+    """Return the accountant of one trial's fit."""
     made = clone(accountant).set_params(epsilon=epsilon)
     if type(made) is OverlapAmplification:
         # how much the belief leaves of the whole search is seen to there
@@ -146,25 +135,8 @@ def plan_search(
     """Find the noise of trials with which a search keeps its promise.
 
     All candidates, and the score, are calibrated to one epsilon of a single trial, the
-    largest one at which the whole search keeps within its budget.
-
-    Parameters
-    ----------
-    accountant : Accountant
-        Accountant of the whole search.
-    readings : sequence of Reading
-        Readings of the part that is fitted, one for each candidate.
-    n_scored : int
-        Number of held-out records.
-    runs : RandomRuns or None
-        None tries every candidate once, and releases all scores.
-    rng : numpy.random.Generator
-        Generator of the kind by which noise is drawn.
-
-    Raises
-    ------
-    UnsupportedError
-        If a candidate cannot be accounted for, or a belief alone is within the budget.
+    largest one at which the whole search keeps within its budget. `runs` of None tries
+    every candidate once, and releases all scores.
     """
     asked = _asked(accountant)
     budget = float(accountant.epsilon)
@@ -361,13 +333,7 @@ class Outcome:
 
 
 def try_once(trying: Trying, candidate: int, random_state: Any) -> Outcome:
-    """Fit a candidate and score it, in silence.
-
-    Parameters
-    ----------
-    random_state : numpy.random.Generator or None
-        None is the operating system's entropy.
-    """
+    """Fit a candidate and score it, in silence."""
     planned, noise = trying.planned, trying.noise
     assert planned is not None and noise is not None  # since it is planned
     rng, _ = noise_generator(random_state)
@@ -410,17 +376,7 @@ def run_trials(
     random_states: Sequence[Any],
     n_jobs: int | None,
 ) -> list[Outcome]:
-    """Run the trials that were drawn.
-
-    Parameters
-    ----------
-    tryings : sequence of Trying
-        One for each candidate.
-    drawn : sequence of int
-        Positions of those that are tried, with repetition.
-    random_states : sequence of Generator or None
-        One for each trial.
-    """
+    """Run the trials that were drawn."""
     jobs = list(zip(drawn, random_states, strict=True))
     # also where a context of joblib's asks for more than one
     if effective_n_jobs(n_jobs) == 1:

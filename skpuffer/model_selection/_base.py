@@ -109,19 +109,7 @@ _LABELS = Statement("assume.class_labels_public")
 
 @dataclass(frozen=True, kw_only=True)
 class _Table:
-    """The two parts of a table, as every candidate reads them.
-
-    Parameters
-    ----------
-    readings : tuple of Reading
-        Of the part that is fitted, without its rows.
-    n_scored : int
-        Number of held-out records.
-    tryings : tuple of Trying
-        With the rows; empty where there are none.
-    steps : tuple of list
-        Fitted steps before each private estimator.
-    """
+    """The two parts of a table, as every candidate reads them."""
 
     readings: tuple[Reading, ...]
     score: Score
@@ -190,10 +178,9 @@ class BasePrivateSearch(
         X : {array-like, data frame} of shape (n_records, n_features)
             Private records. A column the scenario names as the secret is dropped.
         y : array-like of shape (n_records,), default=None
-            Private target, which is needed to score models by.
+            Private target.
         **refused : dict
-            Nothing else is taken. Ids of units are a column of `X`, which the scenario
-            names as its `unit`: `groups` are refused, and weights are too.
+            Nothing else is taken: ids of units are a column of `X`.
 
         Returns
         -------
@@ -203,7 +190,7 @@ class BasePrivateSearch(
         ------
         ValueError
             If a parameter or the data is not as it must be, or no trial came to a
-            model. Nothing is fitted then.
+            model.
         UnsupportedError
             If no promise about the search follows from those of its trials.
         """
@@ -468,15 +455,14 @@ class BasePrivateSearch(
     ) -> Preview:
         """Return the noise of scores and the certificate of a search, before any.
 
-        Candidates that are drawn from distributions are drawn anew by `fit`, unless
-        `random_state` is a seed. Otherwise as an estimator's own `preview`.
+        `fit` draws candidates anew from distributions, unless `random_state` is a seed.
 
         Parameters
         ----------
         n_records : int
-            Number of records of the table, those that are held out among them.
+            Number of records of the table, with those held out.
         n_features : int, default=None
-            Number of its columns, the secret one counted if the table has it.
+            Number of its columns, with a secret one.
         feature_names : sequence of str, default=None
             Names of its columns.
         example : {array-like, data frame} of shape (n, n_columns), default=None
@@ -484,13 +470,12 @@ class BasePrivateSearch(
         classes : array-like, default=None
             Class labels of a classifier, where it does not declare them.
         target_name : str, default=None
-            Name of the target, where a scenario knows it by one.
+            Name of the target, where a scenario needs it.
 
         Returns
         -------
         Preview
-            With the noise on the sum of a score, and the standard deviation of
-            `best_score_`.
+            With the noise on the sum of a score, and the deviation of `best_score_`.
         """
         n_records = check_count(n_records=n_records)
         accountant, runs_of = self._checked()

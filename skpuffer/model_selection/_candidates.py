@@ -97,20 +97,7 @@ class Candidate:
         return fitted, X
 
     def check_by_record(self, steps: Sequence[tuple[str, Any]], X: Any) -> None:
-        """Refuse steps that carry private values from one record to another.
-
-        Parameters
-        ----------
-        steps : list of (str, transformer)
-            Fitted.
-        X : table
-            Before them.
-
-        Raises
-        ------
-        ValueError
-            If they map records differently in other company.
-        """
+        """Refuse steps that carry private values from one record to another."""
         if not steps:
             return
         owner = subject_of([name for name, _ in steps])
@@ -129,14 +116,7 @@ class Candidate:
         return X
 
     def made_up(self, n_rows: int, told: Mapping[str, Any]) -> Any:
-        """Return made-up rows, as they reach the private estimator.
-
-        Parameters
-        ----------
-        told : mapping
-            Facts about the columns for a preview: `n_features`, `feature_names` or
-            `example`.
-        """
+        """Return made-up rows, as they reach the private estimator."""
         # each says for itself which columns it knows of
         return self.fitted_steps(self.estimator._made_up(n_rows, **told))[1]
 
@@ -147,12 +127,7 @@ class Candidate:
         return not is_classifier(inner) or declared_classes(inner) is not None
 
     def with_labels(self, labels: Array) -> Candidate:
-        """Return the candidate with class labels declared, if it declares none.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_classes,)
-        """
+        """Return the candidate with class labels declared, if it declares none."""
         if self.declares_labels:
             return self
         name, estimator = self.last
@@ -193,21 +168,7 @@ def with_parameters(estimator: Any, **parameters: Any) -> Any:
 def candidate_of(
     estimator: Any, params: Mapping[str, Any], row_wise: Sequence[str] = ()
 ) -> Candidate:
-    """Return a candidate, if a trial of it releases nothing but its private fit.
-
-    Parameters
-    ----------
-    row_wise : sequence of str, default=()
-        Steps that are declared to change each record by itself.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is one that the search itself sets, or there is no such
-        parameter.
-    UnsupportedError
-        If it is no private estimator, with public or row-wise steps before it.
-    """
+    """Return a candidate, if a trial of it releases nothing but its private fit."""
     for name in params:
         for part in name.split("__"):
             if part in _ITS_OWN:
@@ -277,15 +238,7 @@ class Reading:
     table: TableRead
 
     def plan(self, accountant: Accountant) -> FitPlan:
-        """Return what a fit to the part would release, by an accountant.
-
-        From public facts alone, as in any fit: the template makes it.
-
-        Raises
-        ------
-        UnsupportedError
-            If the fit would leak, as then no certificate holds.
-        """
+        """Return what a fit to the part would release, from public facts."""
         self.inner.set_params(accountant=accountant)
         opening = replace(self.opening, accountant=clone(accountant))
         plan = self.inner._plan_fit(opening, self.table, None)
@@ -294,13 +247,7 @@ class Reading:
         return plan
 
     def unread(self, n_records: int | None = None) -> Reading:
-        """Return the reading without any rows, of which as many are told of.
-
-        Parameters
-        ----------
-        n_records : int, default=None
-            None is as many as were read.
-        """
+        """Return the reading without any rows, of as many or of `n_records`."""
         rows = UnreadRows(type(self.inner).__name__)
         n = self.table.n_given if n_records is None else n_records
         table = replace(
@@ -317,35 +264,14 @@ class Reading:
 
 
 def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
-    """Return the public facts of the held-out part, given those of the other one.
-
-    Parameters
-    ----------
-    n_records : int
-        Number of held-out records.
-    """
+    """Return the public facts of the held-out part, given those of the other one."""
     context: PublicContext = plan.release.context
     # a score adds up rows, whatever a fit makes of units
     return replace(context, n_records=n_records, groups=None, of_units=False)
 
 
 def check_held_out(reading: Reading, plan: FitPlan) -> None:
-    """Refuse held-out records that no promise would hold for.
-
-    Parameters
-    ----------
-    reading : Reading
-        Reading of the held-out part.
-    plan : FitPlan
-        Plan of a fit to the other one.
-
-    Raises
-    ------
-    ValueError
-        If the scenario rules a record out.
-    UnsupportedError
-        If something else is told of the records.
-    """
+    """Refuse held-out records that no promise would hold for."""
     table = reading.table
     context = held_out_context(plan, table.n_given)
     bound = plan.task.scenario.bind(context)
@@ -356,20 +282,7 @@ def check_held_out(reading: Reading, plan: FitPlan) -> None:
 
 
 def check_whole(read: Callable[[], Reading], plan: FitPlan) -> None:
-    """Refuse a table that is the public one of a scenario, which no part of it may be.
-
-    Parameters
-    ----------
-    read : callable
-        Reads the whole table; called only where a scenario has anything to compare.
-    plan : FitPlan
-        Plan of a fit to a part.
-
-    Raises
-    ------
-    UnsupportedError
-        If something else is told of the records.
-    """
+    """Refuse a table that is the public one of a scenario."""
     if plan.task.scenario.public_rows():
         _refuse_leaks(read())
 
@@ -382,25 +295,7 @@ def _refuse_leaks(reading: Reading) -> None:
 def read_part(
     estimator: Any, X: Any, y: Any, rng: Any, *, made_up: bool = False
 ) -> Reading:
-    """Read a part of a table as an estimator would in its fit.
-
-    Parameters
-    ----------
-    estimator : private estimator or PublicPreprocessing
-        Not changed.
-    rng : numpy.random.Generator or None
-        Generator of the noise that a fit would draw, which decides how exactly it is
-        drawn.
-    made_up : bool, default=False
-        Whether the rows stand for others.
-
-    Raises
-    ------
-    ValueError
-        If the rows are none that it takes.
-    UnsupportedError
-        If what is read of the rows sets the noise.
-    """
+    """Read a part of a table as an estimator would in its fit."""
     made = with_parameters(estimator, random_state=rng)
     inner, secret, features, given = made, None, None, X
     if isinstance(made, PublicPreprocessing):
@@ -422,22 +317,7 @@ def read_part(
 
 
 def targets_of(estimator: Any, y: Any) -> Array:
-    """Return targets as scores read them, in their own units.
-
-    An estimator's own version of them for its fit, some in units of the noise, stays
-    its own.
-
-    Parameters
-    ----------
-    estimator : private estimator
-        Estimator of declared classes, if it is a classifier.
-    y : array-like of shape (n_records,)
-
-    Returns
-    -------
-    ndarray of shape (n_records,)
-        Indices of classes, -1 for none; or numbers, NaN for none.
-    """
+    """Return targets as scores read them: -1 or NaN for none."""
     if is_classifier(estimator):
         return class_indices(estimator, y, y)
     schema = estimator.schema

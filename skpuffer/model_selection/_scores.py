@@ -57,13 +57,7 @@ class Score:
     bounds: tuple[float, float] | None = None
 
     def release(self, context: PublicContext) -> QueryRelease:
-        """Return the release of the sum, of whichever model.
-
-        Parameters
-        ----------
-        context : PublicContext
-            Context of the held-out records.
-        """
+        """Return the release of the sum, of whichever model."""
         return QueryRelease(
             # which model is to be scored is not known before it is released
             query=self._of_no_model,
@@ -79,17 +73,7 @@ class Score:
         raise unsupported_error("search.score_needs_fitted_model", name=self.name)
 
     def total(self, model: Any, X: Any, y: Array) -> Floats:
-        """Return the exact sum; it must not be released without noise.
-
-        Parameters
-        ----------
-        X : table of shape (n, n_features)
-        y : ndarray of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (1,)
-        """
+        """Return the exact sum; it must not be released without noise."""
         worth = np.nan_to_num(np.asarray(self.worth(model, X, y, self.bounds), float))
         # whatever a model predicts, one record is worth no more
         return np.array([np.sum(np.clip(worth, 0.0, 1.0))])
@@ -153,23 +137,7 @@ def score_of(
     classes: Array | None,
     bounds: tuple[float, float] | None,
 ) -> Score:
-    """Return the score of a name, for a kind of model.
-
-    Parameters
-    ----------
-    scoring : str or None
-        None is 'accuracy' of classifiers and 'neg_mean_squared_error' of regressors.
-    classes : ndarray or None
-        Public labels of a classifier.
-    bounds : (float, float) or None
-        Public bounds of the target of a regressor.
-
-    Raises
-    ------
-    ValueError
-        If it is none of those whose sensitivity is known, or a regressor declares no
-        bounds of its target.
-    """
+    """Return the score of a name, or the default, for a kind of model."""
     names: tuple[str, ...]
     if is_classifier(model):
         names = tuple(_CLASSIFIERS)

@@ -28,61 +28,56 @@ _PER_CANDIDATE = 2
 class PrivateGridSearchCV(BasePrivateSearch):
     """Search over a grid, of which search and winner together keep one budget.
 
-    A random number of candidates is drawn from the grid, with replacement. Each is
-    fitted privately to one part of the table, and scored with noise on the rest. The
-    release is the best: its parameters, the very model that was scored, and its noisy
-    score. That costs a bit more than a single fit, however many candidates there are,
-    as long as nobody learns how many trials there were or what else they came to.
+    A random number of candidates is drawn with replacement, fitted privately to one
+    part of the table, and scored with noise on the rest. The best is released: its
+    parameters, the very model that was scored, and its noisy score. That costs a bit
+    more than a single fit, as long as the number of trials and their other results stay
+    secret.
 
     Parameters
     ----------
     estimator : estimator
         A private classifier or regressor,
         :class:`~skpuffer.compose.PublicPreprocessing` around one, or a pipeline that
-        ends in one, with steps before it that are public or change each record by
-        itself. Its own `accountant` and `random_state` stay
-        None. Its scenario is about single records: a
-        :class:`~skpuffer.scenarios.RecordScenario`, or one with a belief about a record
-        and :class:`~skpuffer.accountants.OverlapAmplification`.
+        ends in one after public or row-wise steps. Its own `accountant` and
+        `random_state` stay None. Its scenario is a
+        :class:`~skpuffer.scenarios.RecordScenario`, or a belief about a record under
+        :class:`~skpuffer.accountants.OverlapAmplification`.
     param_grid : dict or list of dict
         As in scikit-learn. Its values are public.
     accountant : Accountant, default=None
-        Budget of all of the search: of search, winner and its score. None is (1, 1e-5),
-        by :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario` and by
-        :class:`~skpuffer.accountants.OverlapAmplification` under any other scenario.
+        Budget of search, winner and score. None is (1, 1e-5) by `PrivacyLoss` under a
+        `RecordScenario` and by `OverlapAmplification` otherwise.
     n_trials : float, default=None
         How many trials there are on average, above 1. None is two for each candidate.
     trials : {'geometric', 'logarithmic', 'poisson', 'each'} or float, \
 default='geometric'
         Distribution of their number. A number up to 1000 is the shape of a negative
-        binomial one, of which 'logarithmic' is 0, 'geometric' 1 and 'poisson' infinity.
-        A larger shape misses the best candidate less often, and needs more noise.
-        'each' is a plain search: every candidate once, and all scores are released.
+        binomial ('logarithmic' 0, 'geometric' 1, 'poisson' infinity): a larger one
+        misses the best candidate less often, and needs more noise. 'each' tries every
+        candidate once, and releases all scores.
     scoring : {'accuracy', 'neg_brier_score', 'neg_mean_squared_error', \
 'neg_mean_absolute_error'}, default=None
-        The first two are for classifiers, the others for regressors, whose target has
-        public bounds; predictions are clipped to these. None is 'accuracy' or
-        'neg_mean_squared_error'.
+        The first two are for classifiers, the others for regressors with public bounds
+        of the target. None is the first of either kind.
     validation_fraction : float, default=0.2
-        Part of the records on which models are scored. None is fitted to them.
+        Part of the records on which models are scored.
     row_wise : collection of str, default=()
-        Names of steps that are declared to change each record by itself; see
-        :func:`~skpuffer.compose.audit_pipeline`.
+        Names of steps that are declared to change each record by itself.
     n_jobs : int, default=None
         How many trials run at once; as in scikit-learn.
     random_state : int, RandomState instance, Generator or None, default=None
-        None draws noise, and the number of trials, from the operating system's entropy.
-        A seed warns.
+        None draws noise and the number of trials from the operating system's entropy. A
+        seed warns.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The winner, as it was scored: it is not fitted again, which would cost again.
-        Its certificate is that of the search.
+        The winner, as it was scored; not fitted again. Its certificate is the search's.
     best_params_ : dict
         Its parameters.
     best_score_ : float
-        Its score with noise. As the best of several it is too high on average.
+        Its noisy score; too high on average, as the best of several.
     best_score_std_ : float
         Standard deviation of the noise in it.
     best_index_ : int
@@ -90,8 +85,7 @@ default='geometric'
     candidates_ : list of dict
         Parameters of all candidates.
     scores_ : ndarray of shape (n_candidates,)
-        Scores of all candidates, with noise; NaN of one whose fit raised an error. Only
-        with ``trials='each'``.
+        Noisy scores of all candidates, NaN after an error; with ``trials='each'``.
     certificate_ : Certificate
         Promise of search and winner together.
     accountant_ : Accountant
@@ -101,46 +95,33 @@ default='geometric'
     classes_ : ndarray of shape (n_classes,)
         Public class labels, of a classifier.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PrivateRandomizedSearchCV : Draws its candidates from distributions.
-    skpuffer.privacy_loss.BestRunCurve : Cost of such a search, with proofs.
-
     Notes
     -----
-    There are no `cv_results_` and no number of trials, and there is no `refit`: each
-    would be another release. For the same reason there are no folds: cross-validation
-    fits each candidate several times. A search that chooses its next candidate by what
-    the last one came to (halving, or Bayesian optimisation) is none of this kind: its
-    trials are not independent.
+    There are no `cv_results_`, folds, number of trials or `refit`: each would be
+    another release. Trials must be independent, as those of halving or Bayesian
+    optimisation are not.
 
     The certificate's line *chosen* says what a single fit with the same noise would
-    promise, and what a plain search, in which every candidate is fitted once and all
-    scores are released. For a few candidates that is no dearer, and tries each of them:
-    ``trials='each'`` composes it under the same budget. Either costs a part of the
-    records and of the epsilon: where one candidate is known to do, fit that.
+    promise, and a plain search, which is no dearer for a few candidates
+    (``trials='each'``).
 
-    All candidates are calibrated to one epsilon of a single trial, and the largest of
-    their curves is what is accounted for. A record is in one of the two parts, so that
-    fit and score do not add up (under ``RecordScenario(k=1)``; of k records some may be
-    in each, and then they do). Under a belief about one record, the search is accounted
-    for as if the record could become any other, and what the belief leaves to hide is
-    applied to all of it, last: all trials read one and the same record.
+    All candidates are calibrated to one epsilon of a trial, and the largest of their
+    curves is accounted for. A record is in one of the two parts, so fit and score do
+    not add up under ``RecordScenario(k=1)``; of k records some may be in each, and then
+    they do. A belief about one record amplifies the whole search, last.
 
-    How long a search takes tells how many trials there were, and so must not be
-    published either. Rows that a candidate cannot read are refused before any trial,
-    for all candidates; an error in a trial counts as the lowest score, and its text is
-    withheld.
+    The running time reveals the number of trials and must not be published. An error in
+    a trial counts as the lowest score, and its text is withheld.
 
     References
     ----------
     Liu and Talwar (2019), Private selection from private candidates; Papernot and
-    Steinke (2022), Hyperparameter tuning with Rényi differential privacy; Koskela,
-    Redberg and Wang (2024), Privacy profiles for private selection.
+    Steinke (2022), Hyperparameter tuning; Koskela, Redberg and Wang (2024), Privacy
+    profiles.
 
     Examples
     --------
@@ -206,8 +187,8 @@ default='geometric'
 class PrivateRandomizedSearchCV(BasePrivateSearch):
     """Search over drawn parameters: search and winner together keep one budget.
 
-    As :class:`PrivateGridSearchCV`, of candidates that are drawn from distributions
-    before any record is looked at.
+    As :class:`PrivateGridSearchCV`, with candidates drawn from distributions before any
+    record is read.
 
     Parameters
     ----------
@@ -217,28 +198,23 @@ class PrivateRandomizedSearchCV(BasePrivateSearch):
         As in scikit-learn: lists, or distributions with a method `rvs`. They are
         public.
     n_iter : int, default=10
-        How many candidates are drawn. More of them cost time to account for, and no
-        privacy.
+        How many candidates are drawn. More of them cost time, and no privacy.
     accountant : Accountant, default=None
-        Budget of all of the search: of search, winner and its score. None is (1, 1e-5),
-        by :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario` and by
-        :class:`~skpuffer.accountants.OverlapAmplification` under any other scenario.
+        Budget of search, winner and score. None is (1, 1e-5) by `PrivacyLoss` under a
+        `RecordScenario` and by `OverlapAmplification` otherwise.
     n_trials : float, default=None
         How many trials there are on average, above 1. None is `n_iter`.
     trials : {'geometric', 'logarithmic', 'poisson', 'each'} or float, \
 default='geometric'
-        Distribution of their number, as for :class:`PrivateGridSearchCV`; 'each' tries
-        every candidate once, and releases all scores.
+        Distribution of their number, as for :class:`PrivateGridSearchCV`.
     scoring : {'accuracy', 'neg_brier_score', 'neg_mean_squared_error', \
 'neg_mean_absolute_error'}, default=None
-        The first two are for classifiers, the others for regressors, whose target has
-        public bounds; predictions are clipped to these. None is 'accuracy' or
-        'neg_mean_squared_error'.
+        The first two are for classifiers, the others for regressors with public bounds
+        of the target. None is the first of either kind.
     validation_fraction : float, default=0.2
-        Part of the records on which models are scored. None is fitted to them.
+        Part of the records on which models are scored.
     row_wise : collection of str, default=()
-        Names of steps that are declared to change each record by itself; see
-        :func:`~skpuffer.compose.audit_pipeline`.
+        Names of steps that are declared to change each record by itself.
     n_jobs : int, default=None
         How many trials run at once; as in scikit-learn.
     random_state : int, RandomState instance, Generator or None, default=None
@@ -248,12 +224,11 @@ default='geometric'
     Attributes
     ----------
     best_estimator_ : estimator
-        The winner, as it was scored: it is not fitted again, which would cost again.
-        Its certificate is that of the search.
+        The winner, as it was scored; not fitted again. Its certificate is the search's.
     best_params_ : dict
         Its parameters.
     best_score_ : float
-        Its score with noise. As the best of several it is too high on average.
+        Its noisy score; too high on average, as the best of several.
     best_score_std_ : float
         Standard deviation of the noise in it.
     best_index_ : int
@@ -261,8 +236,7 @@ default='geometric'
     candidates_ : list of dict
         Parameters of all candidates.
     scores_ : ndarray of shape (n_candidates,)
-        Scores of all candidates, with noise; NaN of one whose fit raised an error. Only
-        with ``trials='each'``.
+        Noisy scores of all candidates, NaN after an error; with ``trials='each'``.
     certificate_ : Certificate
         Promise of search and winner together.
     accountant_ : Accountant
@@ -272,18 +246,9 @@ default='geometric'
     classes_ : ndarray of shape (n_classes,)
         Public class labels, of a classifier.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
-
-    See Also
-    --------
-    PrivateGridSearchCV : Takes all combinations; says what a search rests on.
-
-    References
-    ----------
-    Liu and Talwar (2019), Private selection from private candidates; Papernot and
-    Steinke (2022), Hyperparameter tuning with Rényi differential privacy.
 
     Examples
     --------
