@@ -106,57 +106,49 @@ class PrivateKMeans(
     TransformerMixin,  # type: ignore[misc] # as above
     PrivateEstimatorMixin,
 ):
-    """k-means clustering by noisy counts and sums of cells.
+    """Cluster records by k-means on noisy counts and sums of cells.
 
-    It starts from many public centres, which two noisy rounds move to where records
-    are; those with more records than noise makes are clustered to `n_clusters`, and
-    three more rounds move these. Centres are in the units of the data, distances in
-    half-ranges of the features: those of :class:`~sklearn.cluster.KMeans` on rows that
-    are scaled to [-1, 1] by their bounds.
+    Many public centres are moved to where records are in two noisy rounds, clustered to
+    `n_clusters`, and moved in three more. Centres are in the units of the data.
+    Distances are those of :class:`~sklearn.cluster.KMeans` on rows scaled to [-1, 1] by
+    their bounds.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters; no value of the data may decide on it.
+        Number of clusters, chosen without the data.
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario. Its
-        noise must be Gaussian, or Laplace noise for a pure promise.
+        Budget and accounting, with Gaussian noise, or Laplace noise for a pure promise.
+        None is (1, 1e-5)-differential privacy by `PrivacyLoss` under a
+        `RecordScenario`, and the same budget by `Best` otherwise.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,), all
-        lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. Values outside are clipped. None
-        takes the range the scenario declares (that of its public prior), as a dict does
-        for columns it lacks. ``'empirical'`` reads the range off the private data,
-        warns, and leaves an estimate for a certificate.
+        Public bounds: numbers, arrays of shape (n_features,) or a dict by name (by
+        position for arrays). Values outside are clipped. None takes the scenario's
+        range. 'empirical' reads the private data and warns.
     schema : Schema, default=None
-        Public code book of the table, in place of `bounds`. With it, raw columns are
-        read, texts and gaps among them: numbers scaled by their bounds, amounts by
-        those of their logarithm, and each level of a category as a column of 0 and 1.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, in place
+        of `bounds`. Numbers are scaled by their bounds, amounts by those of their
+        logarithm, and each level is a column of 0 and 1.
     n_init_centers : int or '4k', default='4k'
         Public centres to start from; ``'4k'`` is four for each cluster.
     schedule : pair of int or 'auto', default='auto'
-        Rounds on the many centres, and on the final ones: ``'auto'`` is (2, 3), or
-        (1, 2) with Laplace noise, which pays for each by itself. Half of the budget
-        goes to either.
+        Rounds on the many centres, and on the final ones; half of the budget goes to
+        either. ``'auto'`` is (2, 3), or (1, 2) with Laplace noise.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_columns)
-        Noisy centres, within the bounds and in the units of the data. With a `schema`
-        its columns are those of the encoding: a level's is the share of the level.
+        Noisy centres, within the bounds and in the units of the data, or in the columns
+        of a schema's encoding.
     counts_ : ndarray of shape (n_clusters,)
         Noisy numbers of records in the cells of the last round, at least zero.
     counts_std_ : float
-        Standard deviation of the noise in each count; zero where all centres are one,
-        of all records.
+        Standard deviation of the noise in each count; zero where all centres are one.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
@@ -166,28 +158,22 @@ class PrivateKMeans(
     accountant_ : Accountant
         The accountant that set the noise.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
-
-    See Also
-    --------
-    sklearn.cluster.KMeans : Without privacy.
 
     Notes
     -----
     A round releases, for each cell, a weighted count and the sum of its records'
-    differences from the centre, clipped. Where the noise of a count is many times
-    what an average cell holds, by public facts alone, no cluster could be found: all
-    centres are then one noisy mean, and a warning says so.
-
-    Cells of private rows, and their inertia, stay with the caller of `predict` and
-    `score`; nothing of them is kept.
+    clipped differences from the centre. Where the noise of a count is many times what
+    an average cell holds, all centres are one noisy mean, and a warning says so. Cells
+    of private rows and their inertia are private: do not release what `predict` and
+    `score` return.
 
     References
     ----------
     Su, Cao, Li, Bertino and Jin (2016), Differentially private k-means clustering;
-    Dong, Roth and Su (2022), Gaussian differential privacy, for the rounds together.
+    Dong, Roth and Su (2022), Gaussian differential privacy.
 
     Examples
     --------
@@ -351,72 +337,23 @@ class PrivateKMeans(
         return scaled
 
     def predict(self, X: Table) -> Indices:
-        """Return the nearest centre of each record.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is dropped.
-
-        Returns
-        -------
-        ndarray of int of shape (n_records,)
-            Of equally near centres the first.
-        """
+        """Return the nearest centre of each record, of equally near ones the first."""
         return nearest(self._rows(X), self._places)
 
     def transform(self, X: Table) -> Floats:
-        """Return the distance of each record to each centre, in half-ranges.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is dropped.
-
-        Returns
-        -------
-        ndarray of shape (n_records, n_clusters)
-        """
+        """Return the distance of each record to each centre, in half-ranges."""
         distances: Floats = np.sqrt(squared_distances(self._rows(X), self._places))
         return distances
 
     def score(self, X: Table, y: ArrayLike | None = None) -> float:
-        """Return minus the sum of squared distances to the nearest centres.
-
-        Exact, for whoever holds the records: of private ones it is not to be released.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is dropped.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            In squares of half-ranges.
-        """
+        """Return minus the sum of squared distances to centres; it is not private."""
         distances = squared_distances(self._rows(X), self._places)
         return -float(distances.min(axis=1).sum())
 
     def fit_predict(
         self, X: Table, y: ArrayLike | None = None, **fit_params: Any
     ) -> Indices:
-        """Fit, and return the cell of each record: for whoever holds the records.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-        y : None
-            Ignored.
-        **fit_params : dict
-            As of :meth:`fit`.
-
-        Returns
-        -------
-        ndarray of int of shape (n_records,)
-        """
+        """Fit, and return the cell of each record; the result is not private."""
         return self.fit(X, y, **fit_params).predict(X)
 
 
@@ -447,18 +384,8 @@ _GRAIN = 2.0**-20
 def squared_distances(rows: Floats, centres: Floats) -> Floats:
     """Return squared distances of rows to centres, each of its own row alone.
 
-    A matrix product would round the distance of a row by which rows stand beside it, so
-    that one record could move another one into another cell. Here every entry is one
-    and the same sum, column by column, whatever else the table holds.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    centres : ndarray of shape (k, d)
-
-    Returns
-    -------
-    ndarray of shape (n, k)
+    A matrix product would round the distance of a row by which rows are beside it, so
+    that one record could move another one into another cell.
     """
     # rows along the fast axis: there are more of them than centres
     total = np.zeros((len(centres), len(rows)))
@@ -472,17 +399,7 @@ def squared_distances(rows: Floats, centres: Floats) -> Floats:
 
 
 def nearest(rows: Floats, centres: Floats) -> Indices:
-    """Return the nearest centre of each row, of equally near ones the first.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    centres : ndarray of shape (k, d)
-
-    Returns
-    -------
-    ndarray of int of shape (n,)
-    """
+    """Return the nearest centre of each row, of equally near ones the first."""
     found: Indices = np.empty(len(rows), dtype=np.intp)
     for part in slices(len(rows), _BLOCK):
         found[part] = squared_distances(rows[part], centres).argmin(axis=1)
@@ -502,15 +419,6 @@ class CellSums:
         To which the difference of a record and its centre is clipped, in `norm`.
     norm : {2.0, 1.0}, default=2.0
         2 for Gaussian noise, 1 for Laplace noise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.cluster._k_means import CellSums
-    >>> sums = CellSums(radius=1.0, n_columns=1)
-    >>> sums(np.array([[0.25], [-0.5], [7.0]]), np.array([[0.0], [5.0]]))
-    array([[ 2.  , -0.25],
-           [ 1.  ,  1.  ]])
     """
 
     radius: float
@@ -522,9 +430,9 @@ class CellSums:
         """Number that counts one record.
 
         The mean of a cell whose centre is off by l has the squared error
-        ``(d + (l / a)**2) * s(a)**2`` by noise in sum and count, for the weight a and
-        the sensitivity s. It is least here, for the typical length of a clipped
-        difference: `radius` in l2, and ``radius / sqrt(d)`` where it is clipped in l1.
+        ``(d + (l / a)**2) * s(a)**2`` by noise, for the weight a and the sensitivity s.
+        It is least here, for the typical length of a clipped difference: `radius` in
+        l2, and ``radius / sqrt(d)`` where it is clipped in l1.
         """
         power = -1 / 4 if self.norm == 2 else -2 / 3
         weight: float = self.radius * float(self.n_columns) ** power
@@ -549,15 +457,7 @@ class CellSums:
     def __call__(self, rows: Floats, centres: Floats) -> Floats:
         """Return the exact sums, which must not be released without noise.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-        centres : ndarray of shape (k, d)
-
-        Returns
-        -------
-        ndarray of shape (k, 1 + d)
-            `weight` times the count, then the sum of clipped differences, of each cell.
+        In each cell `weight` times the count, then the sum of clipped differences.
         """
         k = len(centres)
         sums = np.zeros((k, 1 + self.n_columns))
@@ -652,13 +552,7 @@ class Plan:
         )
 
     def can_learn(self, deviation: float) -> bool:
-        """Whether the noise of the first round leaves the place of clusters visible.
-
-        Parameters
-        ----------
-        deviation : float
-            Standard deviation of the first round's noise.
-        """
+        """Whether the noise of the first round leaves the place of clusters visible."""
         count = deviation / self.sums[0].weight
         return self.n_records >= LEAST_COUNT * self.n_initial * count
 
@@ -666,13 +560,7 @@ class Plan:
 # no data enters: the box and the number are public
 @lru_cache(maxsize=64)
 def public_centres(k: int, box: Bounds) -> Floats:
-    """Return centres spread over a box, the same ones always.
-
-    Returns
-    -------
-    ndarray of shape (k, d)
-        Read-only.
-    """
+    """Return centres spread over a box, the same ones always."""
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, size=(max(_LEAST_POINTS, _POINTS * k), len(box.low)))
     points[::2] *= _SHRUNK
@@ -718,21 +606,9 @@ def moved(
 ) -> Centres:
     """Return centres moved to the noisy means of their cells.
 
-    Parameters
-    ----------
-    noisy : ndarray of shape (k, 1 + d)
-        Noisy sums of a round.
-    places : ndarray of shape (k, d)
-        The centres it was about.
-    deviation : float
-        Standard deviation of the noise.
-    n_records : int
-        Public, so the counts are made to sum to it.
-
-    Notes
-    -----
     Every step is shrunk by the factor of James and Stein (1961), positive part, and is
-    no longer than the radius that differences were clipped to, as no mean is.
+    no longer than the radius that differences were clipped to. Counts are made to sum
+    to the public `n_records`.
     """
     k, d = places.shape
     counts = noisy[:, 0] / sums.weight
@@ -750,17 +626,7 @@ def moved(
 
 
 def merged(centres: Centres, k: int, deviation: float) -> Floats:
-    """Return k centres of the many that have more records than noise makes.
-
-    Parameters
-    ----------
-    deviation : float
-        Standard deviation of a count.
-
-    Returns
-    -------
-    ndarray of shape (k, d)
-    """
+    """Return k centres of the many that have more records than noise makes."""
     places, counts = centres
     kept = np.flatnonzero(counts > _KEPT * deviation)
     if len(kept) < k:
@@ -790,17 +656,7 @@ def noisy_centres(
     noise: Noise,
     rng: np.random.Generator,
 ) -> Centres:
-    """Execute the rounds of a plan.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_records, d)
-        Within the box of the plan.
-    release : AdaptiveRelease
-        Release of the stages of the plan.
-    noise : Noise
-        As calibrated for the release.
-    """
+    """Execute the rounds of a plan."""
     box, n = plan.box, plan.n_records
     found = Centres(public_centres(plan.n_initial, box), np.zeros(plan.n_initial))
     for at, sums in enumerate(plan.sums):
@@ -824,9 +680,8 @@ def noisy_mean(
 ) -> Centres:
     """Execute the same rounds with all centres in one place; see `noisy_centres`.
 
-    Equally near centres leave every record to the first, and the records that this has
-    are known: all. Each round observes the mean with noise of a known variance, which
-    the Kalman filter puts together, beginning from the middle of the box.
+    Each round observes the mean with noise of a known variance, which the Kalman filter
+    puts together, beginning from the middle of the box.
     """
     n, k = plan.n_records, plan.n_clusters
     place, variance = plan.box.middle[None], (_PRIOR * plan.box.half) ** 2

@@ -49,54 +49,46 @@ if TYPE_CHECKING:
 
 
 class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
-    """Covariance and correlation matrices, with means, in one release.
+    """Estimate covariance and correlation matrices, with means, in one release.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
-        Values outside are clipped. None takes the range the scenario declares.
-        ``'empirical'`` reads the range off the private data, warns, and leaves an
-        estimate for a certificate. A :class:`~skpuffer.summary.PrivateBounds` releases
-        bounds first, with a part of the budget; they are then in ``found_bounds_``.
+        Values outside are clipped. None takes the scenario's range. 'empirical' reads
+        the private data and warns. A :class:`~skpuffer.summary.PrivateBounds` spends a
+        part of the budget.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest. Means and covariances are then those of weighted records, divided by
-        the noisy sum of all weights.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. A level becomes a column of zeros and ones.
-        Records that lack the number of any column count as nothing. Units of
-        covariances of dates are those of the column, days say.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds. A level becomes a column of zeros and ones. Records that lack any
+        number count as nothing.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     covariance_ : ndarray of shape (n_columns, n_columns)
-        Noisy covariances of the sample, in the units of the columns. It is symmetric,
-        and with much noise not positive semi-definite.
+        Noisy covariances of the sample, in the units of the columns. With much noise
+        not positive semi-definite.
     correlation_ : ndarray of shape (n_columns, n_columns)
-        The same over the deviations, clipped to [-1, 1]. NaN in the row and the column
-        of a variance that is below twice the standard deviation of its noise.
+        Correlations, clipped to [-1, 1]. NaN where a variance is below twice the
+        standard deviation of its noise.
     covariance_std_ : ndarray of shape (n_columns, n_columns)
-        Standard deviation that the noise gives `covariance_`, to the first order in
-        the noise (delta method).
+        Standard deviation of the noise of `covariance_`, to the first order.
     mean_ : ndarray of shape (n_columns,)
         Noisy means.
     n_complete_ : float
-        Noisy number of records that lack no number, or the noisy sum of their weights;
-        the public number of records where none may be missing, it is not private and
-        weights do not differ.
+        Noisy number of records that lack no number, or the sum of their weights; exact
+        if public.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
@@ -108,24 +100,17 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
     columns_ : ndarray of shape (n_columns,)
         Names of rows and columns of the matrices, where they are known; else positions.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    skpuffer.decomposition.PrivatePCA : Components, with less noise.
-    skpuffer.summary.PrivateSummary : Many statistics of a mixed table, also by group.
-
     Notes
     -----
-    *The release.* With each of d columns mapped to [-1, 1] by its bounds, a row is in
-    the ball of radius ``sqrt(d)``: what leaves is what
-    :class:`~skpuffer.decomposition.PrivatePCA` releases of rows in a ball, none of
-    which is shortened. The noise of a covariance, in half-ranges, grows like d, so
-    leave out columns that are not needed. Where numbers may be missing, the number of
-    records that lack one is released beside it, which costs nothing: a record adds
-    moments or one to this number, never both.
+    *The release* is that of :class:`~skpuffer.decomposition.PrivatePCA` for rows in the
+    ball of radius ``sqrt(d)``, with each of d columns in [-1, 1], none of which is
+    shortened. The noise of a covariance, in half-ranges, grows like d, so leave out
+    columns. The number of records that lack a number is released beside it, at no cost:
+    a record adds moments or one to this number, never both.
 
     Examples
     --------
@@ -242,33 +227,28 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
     def confidence_interval(
         self, level: float = 0.95, *, of: str = "population"
     ) -> dict[str, tuple[Floats, Floats]]:
-        """Return intervals around means, covariances and correlations.
-
-        It is post-processing and costs no budget.
+        """Return intervals around means, covariances, correlations; no budget is spent.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level of each entry by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
-            Whether an interval is for the population that the records were drawn from,
-            independently, or for this very table without noise. Fourth moments are not
-            released, and the former takes the largest that there may be within the
+            Whether an interval is for the population of independent records, or for
+            this very table without noise. The former bounds fourth moments by the
             bounds.
 
         Returns
         -------
         dict of {str: (low, high)}
-            For `mean_`, `covariance_` and `correlation_`. Nothing is said of the
-            correlations of a column whose variance is below five deviations of its
-            noise: they are between -1 and 1.
+            For `mean_`, `covariance_` and `correlation_`; the latter are between -1 and
+            1 where a variance is below five deviations of its noise.
 
         Raises
         ------
         UnsupportedError
-            If intervals are asked for the population where records have weights, are
-            rows of units, or depend on each other by the scenario; or if quantiles of
-            the family of noise are not known.
+            If records have weights, are rows of units or depend on each other
+            ('population'); or if quantiles of the noise are not known.
         """
         check_is_fitted(self)
         check_option(("population", "table"), of=of)
@@ -295,14 +275,8 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         -------
         pandas.DataFrame
             With the columns 'column', 'other', 'statistic', 'estimate', 'std_error',
-            'low', 'high', 'n' and 'wide', a row for each mean and each pair of columns.
-            Intervals of the population are marked as wide where a bound stands for
-            moments that were not released.
-
-        Raises
-        ------
-        UnsupportedError
-            As :meth:`confidence_interval`.
+            'low', 'high', 'n' and 'wide' (a bound stands for moments that were not
+            released).
         """
         ends = self.confidence_interval(level, of=of)
         first, last = np.triu_indices(len(self.columns_))
@@ -371,15 +345,12 @@ class CrossMoments:
     marks : tuple of int, default=()
         Columns that are one where a number is missing.
     weight : float, default=1.0
-        Contribution of a record that lacks a number; see
-        :func:`skpuffer.summary._gaps.gap_weight`.
+        Contribution of a record that lacks a number.
     counts_present : bool, default=False
-        Whether a record that lacks none adds it instead, as where the number of records
-        is private; see :func:`skpuffer.summary._gaps.count_weight`.
+        Whether a record that lacks none adds it instead.
     weighting : Weighting, default=None
-        Public facts about the weights of records, whose columns are then the last two
-        of a table. A record of the weight s adds s times what it adds otherwise, and
-        the rest of it is counted as lacking.
+        Public facts about weights, the last two columns. A record of the weight s adds
+        s times what it adds otherwise, and the rest is counted as lacking.
     """
 
     positions: tuple[int, ...]
@@ -487,17 +458,7 @@ class CrossMoments:
         return np.hstack([*blocks, *[self.weight * counted] * self.counts])
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity of each contribution to moves of its record's features.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n, n_features)
-            Largest move of each feature.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Sensitivity of each contribution to moves of its record's features."""
         moves = np.minimum(gaps[:, list(self.positions)] / self.bounds.half, 2.0)
         found = self.present.move(moves, norm)
         # one that may gain or lose a number moves by all there is
@@ -506,14 +467,7 @@ class CrossMoments:
         return np.where(appears, most, found)
 
     def read(self, value: Floats, noise: float, n_records: float) -> Read:
-        """Return the moments off the noisy sum of contributions.
-
-        Parameters
-        ----------
-        value : ndarray of shape (dim,)
-        noise : float
-            Standard deviation of the noise of each coordinate.
-        """
+        """Return the moments off the noisy sum of contributions."""
         d, n_complete, gap_std = len(self.positions), n_records, 0.0
         if self.counts:
             gap_std, counted = noise / self.weight, value[-1] / self.weight
@@ -583,24 +537,7 @@ def _of_correlation(
     largest: Floats,
     size: float,
 ) -> Errors:
-    """Return errors of correlations, to the first order in noise and sampling.
-
-    A correlation r is ``c / (s t)``, of which c moves with a weight of one over the
-    deviations s and t, and their squares with one of ``r / 2`` over themselves. What a
-    record adds to it by sampling is ``u v - r (u**2 + v**2) / 2``, with its numbers u
-    and v in deviations from their means. The mean squares of ``u v`` and ``u**2`` are
-    no more than the square of the largest u.
-
-    Parameters
-    ----------
-    covariance, of_products, of_size : ndarray of shape (d, d)
-        Deviations of the noise of products, and of covariances by that of the size.
-    mean, largest : ndarray of shape (d,)
-        Largest number in deviations from its mean; NaN where nothing is known.
-    off : float
-        Deviation of the noise of a mean.
-    size : float
-    """
+    """Return errors of correlations, to the first order in noise and sampling."""
     known = ~np.isnan(largest)
     variances = np.where(known, np.diag(covariance), np.nan)
     scale = np.sqrt(np.outer(variances, variances))

@@ -46,21 +46,9 @@ if TYPE_CHECKING:
 
 
 def spectrum_edge(deviation: float, n_features: int) -> float:
-    """Largest eigenvalue of a symmetric matrix of nothing but noise.
+    """Largest eigenvalue of a symmetric matrix of noise, in the limit (Wigner, 1958).
 
-    Parameters
-    ----------
-    deviation : float
-        Standard deviation of the noise off the diagonal; on it sqrt(2) times as large.
-
-    Returns
-    -------
-    float
-        Its limit for many features.
-
-    References
-    ----------
-    Wigner (1958), On the distribution of the roots of certain symmetric matrices.
+    `deviation` is that off the diagonal; on it sqrt(2) times as large.
     """
     return 2 * deviation * math.sqrt(n_features)
 
@@ -70,27 +58,10 @@ def noisy_spectrum(
 ) -> tuple[Floats, Floats, float]:
     """Eigenvectors of a noisy covariance, and eigenvalues less what noise adds.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (d, d)
-        Symmetric, with noise.
-    deviation : float
-        As of :func:`spectrum_edge`.
-
-    Returns
-    -------
-    variances : ndarray of shape (d,)
-        Descending, not negative: zero for whatever is no larger than noise alone.
-    components : ndarray of shape (d, d)
-        Matrix of their eigenvectors, as rows, with signs that depend on them alone.
-    trace : float
-        Noisy sum of all variances, at least that of those found.
-
-    References
-    ----------
-    Benaych-Georges and Nadakuditi (2011), The eigenvalues and eigenvectors of finite,
-    low rank perturbations of large random matrices, Theorem 2.1: an eigenvalue x above
-    the noise is seen at ``x + d s**2 / x``.
+    An eigenvalue x above the noise is seen at ``x + d s**2 / x`` (Benaych-Georges and
+    Nadakuditi, 2011, Theorem 2.1); those no larger than noise are zero. Components are
+    rows with signs that depend on them alone, and the trace is at least the variances
+    found.
     """
     d = len(covariance)
     seen, vectors = np.linalg.eigh(covariance)
@@ -138,50 +109,40 @@ class PrivatePCA(
     TransformerMixin,  # type: ignore[misc] # as above
     PrivateEstimatorMixin,
 ):
-    """Principal components from one noisy release of means and products.
+    """Find principal components from one noisy release of means and products.
 
-    It finds what scikit-learn's :class:`~sklearn.decomposition.PCA` finds, on rows in a
-    public ball. Transforming is post-processing.
+    As scikit-learn's :class:`~sklearn.decomposition.PCA`, on rows in a public ball.
 
     Parameters
     ----------
     n_components : int or float, default=None
-        Number of components to keep; None is one for each feature. In (0, 1), as many
-        as hold this part of the *noisy* variance.
+        Number of components to keep; None is all. In (0, 1), as many as hold this part
+        of the *noisy* variance.
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,), all
-        lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. Values outside are clipped in
-        `fit`, and the middle of the bounds is the centre. None takes the range the
-        scenario declares (that of its public prior), unless there is a `data_norm`.
-        ``'empirical'`` reads the range off the private data, warns, and leaves an
-        estimate for a certificate.
+        Public bounds: numbers, arrays of shape (n_features,) or a dict by name (by
+        position for arrays). Values outside are clipped in `fit`, and the middle is the
+        centre. None takes the scenario's range, unless there is a `data_norm`.
+        'empirical' reads the private data and warns.
     center : float or array-like of shape (n_features,), default=None
         Public centre of the ball, instead of `bounds`; zero if None.
     data_norm : float, default=None
-        Public radius of the ball, in the unit of the features: rows further from the
-        centre are moved towards it in `fit`, which makes variances smaller and hardly
-        turns components. None is by the bounds: a length that few rows exceed whose
-        numbers are independent and uniform within them. The noise is proportional to
-        its square, so a smaller one that is known to do is worth giving.
+        Public radius of the ball: longer rows are moved towards the centre in `fit`.
+        None is by the bounds: a length that few rows exceed whose numbers are
+        independent and uniform. The noise is proportional to its square.
     schema : Schema, default=None
-        Public code book, by which a raw table is read, texts and missing values too:
-        its numbers are scaled to [-1, 1] by their bounds, its levels are columns of
-        zeros and ones. It stands for `bounds` and `center`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, in place
+        of `bounds` and `center`. Numbers are scaled to [-1, 1], levels are columns of
+        zeros and ones.
     whiten : bool, default=False
-        Whether components are divided by their standard deviation; those that are no
-        larger than noise, by that of noise.
+        Whether components are divided by their standard deviation, or that of noise.
     estimate_mean : bool, default=True
-        Whether the mean is released beside the products. If not, the centre is taken
-        for it, which leaves more of the budget to the products.
+        Whether the mean is released too. If not, the centre stands for it.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -190,8 +151,7 @@ class PrivatePCA(
     components_ : ndarray of shape (n_components, n_columns)
         Orthonormal directions of the largest noisy variances, as rows.
     explained_variance_ : ndarray of shape (n_components,)
-        Variances along them, less what noise adds; zero where noise alone would have
-        made as much.
+        Variances along them, less what noise adds; zero for noise alone.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The same as parts of the noisy total variance.
     singular_values_ : ndarray of shape (n_components,)
@@ -209,30 +169,22 @@ class PrivatePCA(
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    skpuffer.summary.PrivateStandardScaler : Means and variances alone.
-
     Notes
     -----
-    *The release.* One vector: the sum over records of ``(w z, z z' - I / d)`` with w =
-    1/2 and z the row in the unit ball. Subtracting the public part of the products
-    costs nothing and takes ``1 / d`` off the squared sensitivity. Adding or removing a
-    record moves it by ``sqrt(1 + w**2 - 1 / d)`` in l2, replacing one by
-    ``(2 + w**2) / sqrt(2)``.
+    *The release* is the sum over records of ``(w z, z z' - I / d)`` with w = 1/2 and z
+    the row in the unit ball. Adding or removing a record moves it by ``sqrt(1 + w**2 -
+    1 / d)`` in l2, replacing one by ``(2 + w**2) / sqrt(2)``.
 
-    *Limits.* Noise has d directions to hide a component in. With about a hundred
-    records at epsilon = 0.1 no method is better than a random basis. Features of wide
-    range dominate, as without privacy: scale them by public numbers first.
+    *Limits.* With about a hundred records at epsilon = 0.1 no method is better than a
+    random basis. Features of wide range dominate: scale them by public numbers first.
 
     References
     ----------
-    Dwork, Talwar, Thakurta and Zhang (2014), Analyze Gauss: optimal bounds for
-    privacy-preserving principal component analysis.
+    Dwork, Talwar, Thakurta and Zhang (2014), Analyze Gauss.
 
     Examples
     --------
@@ -414,8 +366,7 @@ class PrivatePCA(
         Returns
         -------
         ndarray of shape (n_columns, n_columns)
-            The components kept, and the mean variance of the others in all further
-            directions, as in scikit-learn.
+            The components kept, and the mean variance of the others.
         """
         check_is_fitted(self)
         V = self.components_
@@ -425,17 +376,7 @@ class PrivatePCA(
         return covariance
 
     def transform(self, X: Table) -> Floats:
-        """Return rows by their components.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is dropped.
-
-        Returns
-        -------
-        ndarray of shape (n_records, n_components)
-        """
+        """Return rows by their components."""
         check_is_fitted(self)
         X = without_secret(self, X)
         rows = validate_rows(self, X, dtype=np.float64, reset=False)
@@ -443,17 +384,7 @@ class PrivatePCA(
         return scores / self._scale if self.whiten else scores
 
     def inverse_transform(self, X: Table) -> Floats:
-        """Return the rows that have these components, and no others.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_records, n_components)
-
-        Returns
-        -------
-        ndarray of shape (n_records, n_columns)
-            In the columns of `mean_`: with a schema, in those it makes.
-        """
+        """Return the rows that have these components, and no others."""
         check_is_fitted(self)
         scores = np.asarray(read_numbers(X), dtype=np.float64)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
@@ -519,8 +450,8 @@ class SecondMoments:
         ``w**2 q + q**2 - 2 q / d + 1 / d``, convex in q and so largest at an end. Two
         rows at an angle of cosine c are ``2 w**2 (1 - c) + 2 (1 - c**2)`` apart, the
         square of ``(2 + w**2) / sqrt(2)`` at ``c = -w**2 / 2``; shorter rows are no
-        further apart, see :meth:`move`. In l1 each of both blocks is at most the root
-        of its dimension times its l2 norm.
+        further apart. In l1 each of both blocks is at most the root of its dimension
+        times its l2 norm.
         """
         d, w = self.n_features, self.weight
         alone = max(1 - 1 / d, 1 / d)
@@ -580,15 +511,6 @@ class SecondMoments:
         whose squared length ``2 (|p|**2 t**2 + (p e)**2)`` is largest where both are as
         long as can be, or where one is and they lie on a line: ``t**2 (2 - t**2 / 2)``
         or ``t**2 (2 - t)**2``.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n, n_features)
-            Largest move of each feature.
-
-        Returns
-        -------
-        ndarray of shape (n,)
         """
         if self.bounds is not None:
             gaps = np.minimum(gaps, 2 * self.bounds.half)
@@ -602,19 +524,7 @@ class SecondMoments:
         return moves
 
     def moments(self, value: Floats, n_records: float) -> tuple[Floats, Floats]:
-        """Mean of the rows and of their products, from a sum of contributions.
-
-        Parameters
-        ----------
-        value : ndarray of shape (dim,)
-
-        Returns
-        -------
-        mean : ndarray of shape (n_features,)
-            Zeros where it was left out.
-        products : ndarray of shape (n_features, n_features)
-            Symmetric.
-        """
+        """Mean of the rows and of their products, from a sum of contributions."""
         d = self.n_features
         mean = np.zeros(d)
         if self.weight:
@@ -627,30 +537,11 @@ class SecondMoments:
 
 
 def usual_norm(half: Floats, levels: int = 0) -> float:
-    """Length that few rows exceed, by the bounds of their numbers alone.
+    """Length that few rows exceed, by half the ranges of their numbers alone.
 
     Two standard deviations above the mean square of the length of independent numbers
-    that are uniform within their bounds: ``h**2 / 3`` each, with the variance
-    ``4 h**4 / 45``. One number alone is never longer than its bounds.
-
-    Parameters
-    ----------
-    half : ndarray of shape (n_numbers,)
-        Half the range of each.
-    levels : int, default=0
-        Number of columns that are a one among zeros, of length one.
-
-    Returns
-    -------
-    float
-        Below the distance from the middle of the bounds to their corner.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.decomposition._pca import usual_norm
-    >>> round(usual_norm(np.ones(100)) / 10, 2)
-    0.63
+    that are uniform within their bounds: ``h**2 / 3`` each, with the variance ``4 h**4
+    / 45``; `levels` have length one.
     """
     largest = float(np.max(half, initial=0.0)) or 1.0
     squares = np.square(half / largest)  # which could overflow

@@ -81,17 +81,7 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
     # -- post-processing ----------------------------------------------------------
 
     def predict_joint_log_proba(self, X: Table) -> Floats:
-        """Return the logarithm of the joint probability of each row and class.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is ignored.
-
-        Returns
-        -------
-        ndarray of shape (n_records, n_classes)
-        """
+        """Return the log joint probability of each row and class."""
         check_is_fitted(self)
         likelihood = self._log_likelihood(without_secret(self, X))
         with np.errstate(divide="ignore"):  # of a class that has no mass
@@ -99,66 +89,25 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
         return joint
 
     def predict(self, X: Table) -> Array:
-        """Return the most likely label of each row.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
-        """
+        """Return the most likely label of each row."""
         best = self.predict_joint_log_proba(X).argmax(axis=1)
         labels: Array = self.classes_[best]
         return labels
 
     def predict_log_proba(self, X: Table) -> Floats:
-        """Return the logarithm of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_records, n_classes)
-        """
+        """Return the logarithm of :meth:`predict_proba`."""
         joint = self.predict_joint_log_proba(X)
         logarithms: Floats = joint - logsumexp(joint, axis=1, keepdims=True)
         return logarithms
 
     def predict_proba(self, X: Table) -> Floats:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_records, n_classes)
-        """
+        """Return the probability of each class."""
         probabilities: Floats = np.exp(self.predict_log_proba(X))
         return probabilities
 
 
 def without_lack(value: Floats, release: Any) -> tuple[Floats, float, float]:
-    """Return a noisy sum, how many records of the largest weight it is of, and that.
-
-    Parameters
-    ----------
-    value : ndarray of shape (dim,)
-        With what weights lack of the largest as the last number, where they differ.
-
-    Returns
-    -------
-    value : ndarray of shape (dim,) or (dim - 1,)
-    n_records : float
-        Public, or noisy where weights differ.
-    largest : float
-        Weight, one without any.
-    """
+    """Return a noisy sum, its number of heaviest records, and the largest weight."""
     weighting, n = weighting_in(release), float(release.n_records)
     if weighting is None:
         return value, n, 1.0
@@ -223,13 +172,7 @@ class ByClass:
         return blocks
 
     def total(self, X: Floats, y: ArrayLike, weights: Floats | None = None) -> Floats:
-        """Sum of the contributions, of shape (dim,), without making them.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n,), default=None
-            By which they are multiplied; None is one.
-        """
+        """Sum of the contributions, of shape (dim,), without making them."""
         y = np.asarray(y)
         out = np.zeros((self.n_classes, self.block.dim))
         for code in range(self.n_classes):

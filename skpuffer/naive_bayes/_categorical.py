@@ -83,13 +83,6 @@ def cell_counts(
 
     A record that is added moves the sum by sqrt(d) in l2 and by d in l1, one that is
     replaced by sqrt(2 d) and 2 d, whether or not it changes class.
-
-    Parameters
-    ----------
-    n_cells : sequence of int
-        Number of cells of each column.
-    binning : Binning, default=None
-        For raw rows.
     """
     levels = tuple(Levels(k, int(size)) for k, size in enumerate(n_cells))
     return CellCounts(Stacked(levels), n_classes, binning)
@@ -100,25 +93,10 @@ def class_tables(
 ) -> tuple[Floats, list[Floats]]:
     """Sizes of the classes, and counts of cells that agree with them.
 
-    Post-processing of noisy counts. Each column's cells sum to the size of a class, so
-    that there are as many measurements of it as columns, the better the fewer cells a
-    column has: their inverse-variance mean is projected on the sizes that sum to n, and
-    each row of counts on those that sum to the size of its class.
-
-    Parameters
-    ----------
-    value : ndarray of shape (n_classes * sum(n_cells),)
-    n_records : float or None
-        Public, or the noisy sum of weights. None is as many as were counted.
-    n_classes : int
-        Public.
-
-    Returns
-    -------
-    sizes : ndarray of shape (n_classes,)
-        Not negative, with sum `n_records`, if it is given.
-    tables : list of ndarray of shape (n_classes, n_cells[k])
-        Not negative, each row with the sum of its class.
+    Post-processing of noisy counts. Each column's cells sum to the size of a class: the
+    inverse-variance mean of these is projected on the sizes that sum to n, and each row
+    of counts on those that sum to the size of its class. An `n_records` of None is as
+    many as were counted.
     """
     cells = np.asarray(n_cells, dtype=float)
     parts = np.split(value.reshape(n_classes, -1), np.cumsum(n_cells)[:-1], axis=1)
@@ -139,19 +117,7 @@ def smoothed(tables: list[Floats], alpha: float, deviation: float) -> list[Float
     """Probabilities of cells given the class, from the counts of :func:`class_tables`.
 
     Besides `alpha`, a part of the noise's deviation is added to each cell, in
-    proportion to the size of the class: what noise leaves unknown of a cell speaks for
-    no class.
-
-    Parameters
-    ----------
-    tables : list of ndarray of shape (n_classes, n_cells[k])
-    deviation : float
-        Deviation of the noise of a count.
-
-    Returns
-    -------
-    list of ndarray of shape (n_classes, n_cells[k])
-        Rows have the sum one.
+    proportion to the size of the class: what is unknown of a cell speaks for no class.
     """
     found = []
     for table in tables:
@@ -166,57 +132,48 @@ def smoothed(tables: list[Floats], alpha: float, deviation: float) -> list[Float
 
 
 class PrivateCategoricalNB(PrivateNaiveBayes):
-    """Naive Bayes on the cells of any table, from one noisy release of counts.
+    """Fit naive Bayes on the cells of any table, from one noisy release of counts.
 
-    It estimates what scikit-learn's :class:`~sklearn.naive_bayes.CategoricalNB`
-    estimates, with numbers in public bins and missing values and new levels in a cell
-    of their own.
+    As scikit-learn's :class:`~sklearn.naive_bayes.CategoricalNB`, with numbers in
+    public bins, and missing values and new levels in a cell of their own.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario. The
-        release is counts, so discrete noise will do as well as any other, and pure
-        epsilon (``GroupPrivacy(epsilon, noise='laplace')``).
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise. Discrete
+        noise will do, and pure epsilon (``GroupPrivacy(epsilon, noise='laplace')``).
     alpha : float, default=1.0
-        Additive smoothing of the noisy counts. Beside it, a fifth of the noise's
-        deviation is added, in proportion to the size of the class.
+        Additive smoothing of the noisy counts, beside a fifth of the noise's deviation.
     n_bins : int, default=32
         Equal cells of a number for which the schema does not say how many.
     schema : Schema, default=None
-        Public code book, by which a raw table is read. It stands for `bounds` and
-        `categories` and, if it has a target, for `classes`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, in place
+        of `bounds`, `categories` and, if it has a target, `classes`.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
-        Public bounds of the columns that are numbers: numbers, or arrays of one for
-        each such column; in a dict by name for a data frame, else by position. Values
-        outside are read as the nearest cell.
+        Public bounds of the numeric columns: numbers, arrays with one for each, or by
+        name or position. Values outside are read as the nearest cell.
     categories : dict of {column: list}, default=None
-        Public levels of the columns that are categories. Missing values and levels that
-        are not listed share a cell of their own.
+        Public levels of the categorical columns. Other values share a cell.
     classes : array-like, default=None
-        Public class labels. A record with any other label counts as nothing. None takes
-        those of the schema's target or, without one, those of `y` as public.
+        Public class labels; others count as nothing. None takes those of the schema's
+        target or, without one, those of `y` as public.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest; counts are then sums of weights, and noise is that of real numbers.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     category_count_ : list of ndarray of shape (n_classes, n_cells)
-        Noisy counts of each column's cells in each class, not negative; the rows of all
-        columns have the sums `class_count_`.
+        Noisy counts of each column's cells in each class, with the sums `class_count_`.
     feature_log_prob_ : list of ndarray of shape (n_classes, n_cells)
         Smoothed log-probabilities of the cells given the class.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy sizes of the classes. Their sum is the number of records, if it is public.
+        Noisy sizes of the classes, with the sum of a public number of records.
     class_prior_ : ndarray of shape (n_classes,)
         Smoothed probabilities of the classes.
     n_categories_ : ndarray of shape (n_features,)
@@ -232,24 +189,16 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PrivateGaussianNB : Normal distributions, for small tables of numbers.
-
     Notes
     -----
-    *The release.* One vector: the counts of all cells of all d columns in each class.
-    Adding or removing a record moves it by ``sqrt(d)`` in l2 and by d in l1, replacing
-    one by ``sqrt(2 d)`` and ``2 d``. Where a secret moves some columns only, as
-    scenarios of moves say, d is the number of those.
-
-    *Post-processing.* The size of a class is the inverse-variance mean of what its d
-    columns say; the counts of each are then projected on those that have this sum and
-    are not negative.
+    *The release* is the counts of all cells of all d columns in each class. Adding or
+    removing a record moves it by ``sqrt(d)`` in l2 and by d in l1, replacing one by
+    ``sqrt(2 d)`` and ``2 d``. Where a secret moves some columns only, d is their
+    number. Counts are then projected on those that agree and are not negative.
 
     Examples
     --------

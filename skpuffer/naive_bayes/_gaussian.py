@@ -42,28 +42,11 @@ if TYPE_CHECKING:
 
 
 def shrunk(values: Floats, centre: Floats, noise: Floats, shares: Floats) -> Floats:
-    """Share of each value's distance to a common centre that is not noise.
+    """Share of each value's distance to a common centre that is not noise, in [0, 1].
 
-    Empirical Bayes: the spread of the true values around the centre is estimated, and
-    a value is kept by the ratio of that spread to spread and noise together.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_classes, n_features)
-    centre : ndarray of shape (n_features,)
-    noise : ndarray of shape (n_classes, n_features)
-        Variances of the noise.
-    shares : ndarray of shape (n_classes, 1)
-        Weights of the classes, with sum one.
-
-    Returns
-    -------
-    kept : ndarray of shape (n_classes, n_features)
-        In [0, 1]; one without noise.
-
-    References
-    ----------
-    Efron and Morris (1973), Stein's estimation rule and its competitors.
+    Empirical Bayes (Efron and Morris, 1973): a value is kept by the ratio of the
+    estimated spread of the true values to spread and noise together. `noise` holds
+    variances.
     """
     # the mean square of distances is that of the truth, and the noise
     spread = np.maximum(
@@ -78,19 +61,7 @@ def shrunk(values: Floats, centre: Floats, noise: Floats, shares: Floats) -> Flo
 def shrunk_counts(counts: Floats, deviation: float, n_records: float) -> Floats:
     """Sizes of classes from noisy counts: positive, and with the public sum.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_classes,)
-    deviation : float
-        Standard deviation of the noise of each.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-
-    References
-    ----------
-    James and Stein (1961), Estimation with quadratic loss: towards equal classes.
+    James and Stein (1961), towards equal classes.
     """
     n_classes = len(counts)
     # all of them sum to n, which spreads the error of their sum
@@ -114,11 +85,6 @@ def class_moments(bounds: Bounds, n_classes: int) -> ByClass:
 
     With u the row in [-1, 1] by its bounds. In l2 a record that is added moves the sum
     by sqrt(1 + 5 d / 4), one that is replaced by max(2 sqrt(d), sqrt(2 + 5 d / 2)).
-
-    Parameters
-    ----------
-    bounds : Bounds
-        Bounds of the d features.
     """
     positions = tuple(range(len(bounds.low)))
     return ByClass(Stacked((Ones(), Moments(positions, bounds, order=2))), n_classes)
@@ -127,28 +93,11 @@ def class_moments(bounds: Bounds, n_classes: int) -> ByClass:
 def class_gaussians(
     value: Floats, deviation: float, n_records: float, n_classes: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Sizes, means and variances of the classes from noisy moments.
+    """Sizes, means and variances of the classes from noisy moments, for u in [-1, 1].
 
-    Post-processing of what is released, for u in [-1, 1]. The common part of the
-    classes is known best, so each of their means and variances is shrunk to what all
-    records have, as far as noise explains its distance to it. A class variance includes
-    what noise leaves unknown of its mean.
-
-    Parameters
-    ----------
-    value : ndarray of shape (n_classes * (1 + 2 * n_features),)
-        Noisy sum of the contributions.
-    deviation : float
-        Standard deviation of the noise of each coordinate.
-    n_records, n_classes : int
-        Public.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_classes,)
-        Positive, with sum `n_records`.
-    means, variances : ndarray of shape (n_classes, n_features)
-        Means and variances of u; variances are positive.
+    Each class's means and variances are shrunk to what all records have, as far as
+    noise explains the distance. A class variance includes what noise leaves unknown of
+    its mean.
     """
     table = value.reshape(n_classes, -1)
     first, second = np.split(table[:, 1:], 2, axis=1)
@@ -175,57 +124,48 @@ def class_gaussians(
 
 
 class PrivateGaussianNB(PrivateNaiveBayes):
-    """Gaussian naive Bayes from one noisy release of moments by class.
+    """Fit Gaussian naive Bayes from one noisy release of moments by class.
 
-    It estimates what scikit-learn's :class:`~sklearn.naive_bayes.GaussianNB` estimates:
-    a normal distribution of each feature in each class.
+    As scikit-learn's :class:`~sklearn.naive_bayes.GaussianNB`, with a normal
+    distribution of each feature in each class.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
-        Gaussian, Laplace and other noise will do, and pure epsilon
-        (``GroupPrivacy(epsilon, noise='laplace')``).
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
+        Any noise will do, and pure epsilon (``GroupPrivacy(epsilon,
+        noise='laplace')``).
     schema : Schema, default=None
-        Public code book, by which a raw table is read, texts and missing values too.
-        Its numbers are scaled by their bounds, its levels are columns of zeros and
-        ones. It stands for `bounds` and, if it has a target, for `classes`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, in place
+        of `bounds` and, if it has a target, `classes`. Numbers are scaled by their
+        bounds, levels are columns of zeros and ones.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,), all
-        lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. Values outside are clipped in
-        `fit`. None takes the range the scenario declares (that of its public prior), as
-        a dict does for columns it lacks. ``'empirical'`` reads the range off the
-        private data, warns, and leaves an estimate for a certificate.
+        Public bounds: numbers, arrays of shape (n_features,) or a dict by name (by
+        position for arrays). Values outside are clipped in `fit`. None takes the
+        scenario's range. 'empirical' reads the private data and warns.
     classes : array-like, default=None
-        Public class labels. A record with any other label counts as nothing. None takes
-        those of the schema's target or, without one, those of `y` as public.
+        Public class labels; others count as nothing. None takes those of the schema's
+        target or, without one, those of `y` as public.
     priors : array-like of shape (n_classes,), default=None
-        Public probabilities of the classes in sorted order. None takes their noisy
-        shares.
+        Public probabilities of the sorted classes. None takes their noisy shares.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest. The sum of all weights is then a noisy number as well.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     theta_ : ndarray of shape (n_classes, n_columns)
-        Means of the columns in each class: of the features, or of the columns that the
-        schema makes of them, scaled.
+        Means of the features, or of the scaled columns of the schema, in each class.
     var_ : ndarray of shape (n_classes, n_columns)
         Variances, positive; they include what noise leaves unknown of the means.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy sizes of the classes, whose sum is the public number of records, or the
-        noisy sum of weights.
+        Noisy sizes of the classes, with the sum of a public number of records.
     class_prior_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     classes_ : ndarray of shape (n_classes,)
@@ -237,32 +177,25 @@ class PrivateGaussianNB(PrivateNaiveBayes):
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PrivateCategoricalNB : Counts of cells, which take distributions of any shape.
-
     Notes
     -----
-    *The release.* One vector, the sum over the records of ``(1, u, u**2 - 1/2)`` in the
-    block of their class, with u the row scaled to [-1, 1] by its bounds. For d columns,
-    adding or removing a record moves it by ``sqrt(1 + 5 d / 4)`` in l2 and
-    ``1 + 3 d / 2`` in l1; replacing one by ``max(2 sqrt(d), sqrt(2 + 5 d / 2))`` and
-    ``2 + 3 d``, as a record that changes class leaves one block for another.
+    *The release* is the sum over the records of ``(1, u, u**2 - 1/2)`` in the block of
+    their class, with u the row scaled to [-1, 1]. For d columns, adding or removing a
+    record moves it by ``sqrt(1 + 5 d / 4)`` in l2 and ``1 + 3 d / 2`` in l1; replacing
+    one by ``max(2 sqrt(d), sqrt(2 + 5 d / 2))`` and ``2 + 3 d``.
 
     *Post-processing.* Sizes are brought to the public sum and shrunk to equal ones;
     means are shrunk to the mean of all records and variances to that within classes, as
     far as noise explains the difference. Uncertainty of a mean by noise is added to the
-    variance, so that an uncertain class is a wide one. All of it is post-processing by
-    public numbers.
+    variance.
 
     References
     ----------
-    Vaidya, Shafiq, Basu and Hong (2013), Differentially private naive Bayes
-    classification.
+    Vaidya, Shafiq, Basu and Hong (2013), Differentially private naive Bayes.
 
     Examples
     --------
