@@ -75,16 +75,7 @@ class Bounds:
         )
 
     def normalise(self, X: ArrayLike) -> Floats:
-        """Clip to the bounds and map them to [-1, 1].
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n, n_features)
-        """
+        """Clip to the bounds and map them to [-1, 1]."""
         # the second clip is for rounding: a sensitivity rests on the range
         inside = np.clip(np.asarray(X, dtype=float), self.low, self.high)
         normalised: Floats = np.clip((inside - self.middle) / self.half, -1.0, 1.0)
@@ -97,26 +88,7 @@ def are_empirical(bounds: Any) -> bool:
 
 
 def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | None:
-    """Check the parameter as far as possible before the data is seen.
-
-    Parameters
-    ----------
-    bounds : None, 'empirical', pair (low, high), or dict of such pairs
-        Numbers, or arrays of one number for each feature; in a dict, numbers.
-    name : str
-        Name of the parameter, for the message.
-
-    Returns
-    -------
-    None or pair of ndarray
-        None if the bounds are not given outright.
-
-    Raises
-    ------
-    ValueError
-        If the pair is none, is not finite, or is not ``low < high`` everywhere; or if
-        it may be two pairs as well.
-    """
+    """Check the parameter as far as possible without data; None if not given."""
     # what is released first is seen to by itself
     if bounds is None or hasattr(bounds, "_fit_within"):
         return None
@@ -175,34 +147,7 @@ def resolve_bounds(
 ) -> Bounds | None:
     """Return the bounds of every feature: given, declared, or of the data.
 
-    Parameters
-    ----------
-    bounds : None, 'empirical', pair (low, high), or dict of {column: (low, high)}
-        The estimator's parameter. None asks the scenario, as a dict does for columns
-        it does not name.
-    scenario : Scenario, default=None
-        Asked for the bounds it declares.
-    context : PublicContext, default=None
-        Names and public preprocessing of the features, to ask with.
-    X : ndarray of shape (n, n_features), default=None
-        The private data, read for ``'empirical'`` only.
-
-    Returns
-    -------
-    Bounds or None
-        None if none are given or declared.
-
-    Raises
-    ------
-    ValueError
-        As :func:`check_bounds`, or if there are not as many as features, or some are
-        in no dict and not declared.
-
-    Examples
-    --------
-    >>> from skpuffer.utils._bounds import resolve_bounds
-    >>> resolve_bounds((0, [1, 5]), n_features=2)
-    Bounds(low=(0.0, 0.0), high=(1.0, 5.0))
+    `X` is read for ``'empirical'`` only. None if no bounds are given or declared.
     """
     # what is given outright wins over what the scenario declares
     given = check_bounds(bounds)
@@ -294,17 +239,7 @@ def _widened(low: Floats, high: Floats) -> Bounds:
 
 
 def check_interval(low: Numbers, high: Numbers, name: str) -> None:
-    """Refuse intervals whose ends or half lengths are not of workable size.
-
-    Half of the length is a unit of the noise.
-
-    Parameters
-    ----------
-    low, high : float or ndarray
-        Finite, ``low < high``.
-    name : str
-        Name of the parameter, for the message.
-    """
+    """Refuse intervals whose ends or half lengths are not of workable size."""
     # an end may be zero, half a length may not
     for end in np.unique(np.abs([*np.ravel(low), *np.ravel(high)])):
         check_extent(**{name: float(end)})

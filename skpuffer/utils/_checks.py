@@ -1,8 +1,6 @@
 """Checks of privacy parameters, each named by its keyword.
 
-Hand-written rather than left to scikit-learn's ``_parameter_constraints``: those can
-be switched off by configuration and are skipped inside ``fit``, and a privacy
-parameter must be checked at every calibration.
+Unlike scikit-learn's ``_parameter_constraints`` they cannot be switched off.
 """
 
 from __future__ import annotations
@@ -32,9 +30,8 @@ if TYPE_CHECKING:
 def check_sizes(**named: Any) -> Floats:
     """Return the one named value as an array of numbers that are zero or workable.
 
-    The numbers are values, points and bounds, whose distances noise has to cover. Zero
-    is a value like any other; a number whose square vanishes would be taken for zero,
-    and its distance to zero would be left without noise.
+    A number whose square vanishes would be taken for zero, without noise for its
+    distance.
     """
     name, _ = _one(named)
     array = check_finite(**named)
@@ -79,12 +76,6 @@ def check_masses(
 
     None means equal masses. Integer weights are counts and are normalised unless
     `counts` is False; other weights must sum to one already, to `tol`.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, or a weight is negative, not finite, or the sum is
-        neither one nor that of counts.
     """
     name, raw = _one(named)
     if raw is None:
@@ -118,24 +109,8 @@ def check_masses(
 def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     """Return the one named value as a float matrix of shape (d, d), symmetric exactly.
 
-    Parameters
-    ----------
-    least : float, default=-1e-10
-        Bound on the smallest eigenvalue, as a share of the largest: positive definite
-        where it is above zero, else semi-definite up to round-off.
-    **named : one keyword argument
-        The name of the parameter and its value.
-
-    Returns
-    -------
-    ndarray of shape (d, d)
-
-    Raises
-    ------
-    ValueError
-        If the value is no square matrix of finite numbers, or is not symmetric (to
-        1e-9 of a correlation, or 1e-12 of its largest entry) or not positive
-        (semi-)definite.
+    Its smallest eigenvalue is at least `least` times the largest: positive definite
+    where `least` is above zero, else semi-definite up to round-off.
     """
     name, _ = _one(named)
     array = check_finite(**named)
@@ -192,18 +167,7 @@ def _extreme_eigenvalues(array: Floats) -> tuple[float, float]:
 
 
 def noise_deviation(noise: Any, dim: int) -> float:
-    """Return the largest standard deviation of a coordinate, finite in any case.
-
-    Parameters
-    ----------
-    dim : int
-        Number of coordinates.
-
-    Returns
-    -------
-    float
-        The largest scale, of families that have no second moment.
-    """
+    """Return a coordinate's largest standard deviation, or the scale without one."""
     deviation = float(np.max(noise.std(dim)))
     return deviation if np.isfinite(deviation) else float(np.max(noise.scale))
 
@@ -212,27 +176,9 @@ def noise_deviation(noise: Any, dim: int) -> float:
 
 
 def project_on_simplex(values: ArrayLike) -> Floats:
-    """Project vectors on the simplex of shares, in the l2 norm.
+    """Project vectors on the simplex of shares, in the l2 norm, along the last axis.
 
-    Parameters
-    ----------
-    values : array-like of shape (..., n)
-
-    Returns
-    -------
-    ndarray of shape (..., n)
-        Not negative, with sum one along the last axis.
-
-    References
-    ----------
-    Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the
-    l1-ball, Figure 1.
-
-    Examples
-    --------
-    >>> from skpuffer.utils._checks import project_on_simplex
-    >>> project_on_simplex([1.0, 0.5, -3.0])
-    array([0.75, 0.25, 0.  ])
+    Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections, Figure 1.
     """
     values = np.asarray(values, dtype=np.float64)
     # The projection subtracts one number from all coordinates and cuts at zero. With

@@ -24,24 +24,10 @@ _FEW_SQUARES, _LEAST_SQUARES = 2**12, 2.0**-80
 
 
 def row_norms(X: Any, order: float) -> Floats:
-    """Return the norm of each row, in float64.
+    """Return the norm of each row, in float64; inf or NaN where there is none.
 
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n, m)
-        float32 or float64.
-    order : float
-        In [1, inf].
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        inf or NaN where a row is too long for float64, or has such an entry.
-
-    Notes
-    -----
-    Powers of an entry may overflow, and vanish. Rows where they may are divided by
-    their largest entries first; with squares, few are.
+    Rows of which powers may overflow or vanish are divided by their largest entries
+    first.
     """
     if not sparse.issparse(X):
         X = np.asarray(X, order="C")  # else entries are added up in another order
@@ -62,26 +48,10 @@ def row_norms(X: Any, order: float) -> Floats:
 
 
 def upper_norms(X: Any, order: float) -> NDArray[Any]:
-    """Return the norm of each row, rounded up, in the dtype of the rows.
+    """Return the norm of each row, rounded up by at most 0.1 %, in the rows' dtype.
 
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n, m)
-        float32 or float64.
-    order : float
-        In [1, inf].
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        No less than the exact norms, which are at most 0.1 % less; inf or NaN as in
-        :func:`row_norms`.
-
-    Notes
-    -----
     A sum of m squares in floating point of unit u is too small by a factor of
-    ``(1 - u)**m`` at most, whatever the order of additions. In float32 that is much
-    quicker than squares in float64.
+    ``(1 - u)**m`` at most, whatever the order of additions.
     """
     if X.dtype != np.float32 or order != 2 or sparse.issparse(X):
         return rounded_up(row_norms(X, order), X.dtype)
@@ -101,19 +71,7 @@ def upper_norms(X: Any, order: float) -> NDArray[Any]:
 
 
 def rounded_up(lengths: Floats, dtype: Any) -> NDArray[Any]:
-    """Return lengths in a dtype, no less than the exact ones.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (n,)
-        Rounded in float64.
-    dtype : dtype
-        float32 or float64.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Return lengths in a dtype, no less than the exact ones."""
     info = np.finfo(dtype)
     with np.errstate(over="ignore"):
         # below `tiny` numbers are too few to round to
@@ -171,18 +129,7 @@ def _scaled_norms(X: Any, order: float) -> Floats:
 
 
 def joint_norms(a: Numbers, b: Numbers, order: float) -> Floats:
-    """Return the norms of vectors whose two parts have the norms `a` and `b`.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n,) or float
-    order : float
-        In [1, inf].
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Return the norms of vectors whose two parts have the norms `a` and `b`."""
     if order == 2:
         return np.hypot(a, b)
     a, b = np.broadcast_arrays(a, b)
@@ -193,28 +140,15 @@ def joint_norms(a: Numbers, b: Numbers, order: float) -> Floats:
 def least_norm(dtype: Any) -> float:
     """Return the least norm to which vectors of a dtype may be clipped.
 
-    Entries of shorter vectors may be subnormal floats, whose spacing no longer shrinks
-    with them, so that rounding would be a large share of the norm.
-
-    Parameters
-    ----------
-    dtype : dtype
-        float32 or float64.
+    Entries of shorter vectors may be subnormal, so that rounding would be a large
+    share.
     """
     info = np.finfo(dtype)
     return float(info.tiny) / float(info.eps)
 
 
 def check_clipping(norm: float, ord: float) -> float:
-    """Check the parameters of :func:`clip_rows`; return `norm` as a float.
-
-    Raises
-    ------
-    TypeError
-        If `norm` is not a real number.
-    ValueError
-        If `norm` is not in (0, inf) or `ord` is not 1, 2 or inf.
-    """
+    """Check the parameters of :func:`clip_rows`; return `norm` as a float."""
     if np.ndim(ord) or not any(ord == known for known in (1, 2, np.inf)):
         raise value_error("clipping.norm_order_unknown", ord=ord)
     return check_positive(norm=norm)
@@ -223,13 +157,12 @@ def check_clipping(norm: float, ord: float) -> float:
 def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
     """Scale each row whose norm exceeds a bound down to it; leave the others alone.
 
-    Afterwards a row's norm is at most `norm`, whatever the row was, so that one record
-    moves a sum over records by no more.
+    Afterwards one record moves a sum over records by no more than `norm`.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_records, n_features)
-        Finite numbers.
+        Finite numbers; NaN and infinity are refused. It is never changed.
     norm : float
         Public bound, positive and finite, in the units of the features.
     ord : {1, 2, inf}, default=2
@@ -238,21 +171,7 @@ def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
     Returns
     -------
     {ndarray, CSR matrix} of shape (n_records, n_features)
-        Floats; sparse stays sparse. `X` itself if it is so already, in canonical
-        format, and no row exceeds the bound; `X` is never changed.
-
-    Raises
-    ------
-    TypeError
-        If `norm` is not a real number.
-    ValueError
-        If `norm` is not in (0, inf) or too short for the dtype of `X`, `ord` is not one
-        of the three, or `X` has NaN or infinity: such a row would pass a comparison of
-        norms unclipped.
-
-    Notes
-    -----
-    The bound holds up to the rounding of the dtype of `X`, at any scale.
+        Floats; the bound holds up to the rounding of the dtype of `X`.
 
     Examples
     --------

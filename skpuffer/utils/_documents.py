@@ -15,19 +15,7 @@ Part = Any
 
 
 def written(parts: Iterable[Part], form: str) -> str:
-    """Return a document in a format.
-
-    Parameters
-    ----------
-    parts : iterable
-        Texts, data frames, and pairs (text, level) for headings of level 1 or 2. Texts
-        are shown as they are, and never read as markup.
-    form : {'text', 'html', 'markdown'}
-
-    Returns
-    -------
-    str
-    """
+    """Return a document in a format."""
     heading, text, table = _WRITERS[form]
 
     def one(part: Part) -> str:

@@ -1,8 +1,7 @@
 """Who hears of every release besides the callbacks of an estimator.
 
-A callback hears of what scikit-learn passes it on to. A listener of this process, such
-as a ledger in a ``with`` statement, hears of any release, in any thread; one of a fit,
-of the releases that are made in its thread while that goes on.
+A callback hears of what scikit-learn passes it on to; a listener of this process, such
+as a ledger in a ``with`` statement, of any release in any thread.
 """
 
 import os
@@ -28,16 +27,7 @@ class Listener(Protocol):
     def on_fit_task_begin(
         self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
     ) -> None:
-        """Hear of a release.
-
-        Parameters
-        ----------
-        context : CallbackContext
-            Context whose task is named 'release'.
-        metadata : dict
-            With the `certificate`. A listener that hears of one release twice is given
-            the same object.
-        """
+        """Hear of a release."""
 
 
 # A tuple each, replaced as a whole: whoever reads one needs no lock, and a forked
@@ -56,15 +46,7 @@ def listeners() -> tuple[Listener, ...]:
 
 
 def tell(estimator: Any, metadata: dict[str, Any], context: Any = None) -> None:
-    """Tell all who hear of a release that is made here, before its noise is drawn.
-
-    Parameters
-    ----------
-    metadata : dict
-        With the `certificate`.
-    context : CallbackContext, default=None
-        Context of the release; None where it is made outside of any fit.
-    """
+    """Tell all who hear of a release that is made here, before its noise is drawn."""
     if context is None:
         context = SimpleNamespace(task_name="release", parent=None)
     for listener in listeners():
@@ -115,9 +97,6 @@ def unheard() -> Iterator[None]:
 
 class Carried:
     """Callback by which an estimator takes a listener along to another process.
-
-    It is no auto-propagated one: those may not be set on an estimator that is fitted
-    within another.
 
     Parameters
     ----------
@@ -182,22 +161,10 @@ def _this_process() -> tuple[str, int]:
 
 
 def begin_carrying(parts: Iterable[Any], listener: Listener) -> str:
-    """Let estimators take a listener along, as long as a fit goes on.
+    """Let estimators take a listener along in a fit; return the fit's name.
 
-    Code that fits copies of them in other threads and processes passes on neither
-    callbacks nor what a thread listens to.
-
-    Parameters
-    ----------
-    parts : iterable of estimator
-        That release something.
-    listener : Listener
-        That can be pickled.
-
-    Returns
-    -------
-    str
-        The name of the fit, for :func:`end_carrying`.
+    Code that fits copies in other threads and processes passes on neither callbacks nor
+    what a thread listens to.
     """
     one = CarriedInFit(listener, uuid.uuid4().hex)
     _going_on.add(one.fit)
@@ -260,18 +227,7 @@ def _restore(self: Any, state: dict[str, Any]) -> None:
 
 
 def carried(callbacks: list[Any]) -> list[Any]:
-    """Return the callbacks that a copy of an estimator takes to another process.
-
-    Parameters
-    ----------
-    callbacks : list of callback
-        That are set on it.
-
-    Returns
-    -------
-    list of callback
-        With those who hear of it here, if they are not among them.
-    """
+    """Return the callbacks that a copy of an estimator takes to another process."""
     known = [getattr(one, "listener", one) for one in callbacks]
     new = [one for one in listeners() if not any(one is other for other in known)]
     return [*callbacks, *map(Carried, new)]

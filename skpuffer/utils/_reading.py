@@ -94,13 +94,7 @@ def object_rows(X: Any) -> Any:
 
 
 def column_names(X: Any) -> tuple[Any, ...] | None:
-    """Return the column names of a frame as a tuple, or None for anything else.
-
-    Raises
-    ------
-    ValueError
-        If two columns have the same name.
-    """
+    """Return the column names of a frame as a tuple, or None for anything else."""
     if isinstance(X, pd.DataFrame):
         if not X.columns.is_unique:
             raise ValueError(REPEATED_NAMES)
@@ -123,13 +117,7 @@ def matching_names(X: Any) -> tuple[Any, ...] | None:
 
 
 def row_count(X: Any) -> int:
-    """Return the number of records of a frame, an array or a sparse matrix.
-
-    Raises
-    ------
-    ValueError
-        If it is no table.
-    """
+    """Return the number of records of a frame, an array or a sparse matrix."""
     # sparse matrices have no length
     shape = getattr(X, "shape", None)
     if shape:
@@ -159,12 +147,7 @@ def to_pandas(X: Any, columns: Iterable[Any] | None = None) -> pd.DataFrame:
 
 
 def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
-    """Return the cells of a frame's column as an array, whatever they hold.
-
-    Returns
-    -------
-    ndarray of shape (n_records,)
-    """
+    """Return the cells of a frame's column as an array, whatever they hold."""
     try:
         cells = column.to_numpy()
         if cells.ndim == 1:  # not of structures, or of arrays of one length
@@ -236,13 +219,7 @@ def distinct_names(names: Iterable[Any]) -> list[Any]:
 
 
 def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
-    """Split off one column by position.
-
-    Returns
-    -------
-    rest : same kind as X
-    column : ndarray of shape (n_records,)
-    """
+    """Split off one column by position."""
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         name = frame.columns[position]
@@ -263,22 +240,7 @@ def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
 
 
 def read_table(X: Any) -> Any:
-    """Return a table whose cells are of any kind, in two dimensions.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_columns)
-
-    Returns
-    -------
-    {ndarray, sparse matrix, data frame}
-
-    Raises
-    ------
-    ValueError
-        If it is no table, is masked, holds complex numbers, or has columns of one
-        name.
-    """
+    """Return a table whose cells are of any kind, in two dimensions."""
     if is_frame(X):
         column_names(X)  # which must differ
         return X
@@ -291,24 +253,7 @@ def read_table(X: Any) -> Any:
 
 
 def read_numbers(X: Any) -> Any:
-    """Return a table whose cells are numbers, NaN where one is missing.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_columns)
-
-    Returns
-    -------
-    {ndarray, sparse matrix, data frame}
-        As it is, if its types say that it holds numbers.
-
-    Raises
-    ------
-    ValueError
-        As :func:`read_table`, or if a column holds text or dates.
-    TypeError
-        If a column holds other objects.
-    """
+    """Return a table whose cells are numbers, NaN where one is missing."""
     X = read_table(X)
     # column by column: one of text must not turn the others into objects
     if is_frame(X):
@@ -328,18 +273,7 @@ def read_numbers(X: Any) -> Any:
 
 
 def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
-    """Return targets of any kind, or only such as are finite numbers.
-
-    Parameters
-    ----------
-    missing : bool, default=False
-        Whether targets may be missing.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`read_numbers`, if a target is missing, and if they are sparse.
-    """
+    """Return targets of any kind, or only such as are finite numbers."""
     if y is None:
         return y
     # scikit-learn refuses some by itself, and quotes their cells
@@ -362,23 +296,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
 
 
 def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
-    """Return the values of the secret, one for each record.
-
-    Parameters
-    ----------
-    secret : array-like of shape (n_records,)
-    name : str, default='secret'
-        Name of the parameter.
-
-    Returns
-    -------
-    ndarray of shape (n_records,)
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is no list of plain values.
-    """
+    """Return the values of the secret, one for each record."""
     refuse_mask(secret, name)
     values = None if sparse.issparse(secret) else np.asarray(secret)
     if values is None or values.ndim != 1:
@@ -394,22 +312,7 @@ def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
 
 
 def read_groups(groups: Any) -> Indices:
-    """Return the number of each record's group, from 0 in order of appearance.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_records,)
-        An id for each record.
-
-    Returns
-    -------
-    ndarray of int of shape (n_records,)
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is no list of plain values, or some are missing.
-    """
+    """Return the number of each record's group, from 0 in order of appearance."""
     held = read_secret(groups, "groups")
     if held.dtype == object and not all(of.__hash__ for of in set(map(type, held))):
         raise type_error("table.groups_not_comparable")
@@ -423,23 +326,6 @@ def as_numbers(values: NDArray[Any], where: Callable[[], Statement]) -> NDArray[
     """Return an array of numbers, NaN where one is missing.
 
     Text that reads as a number is one; dates are none, even if NumPy could read them.
-
-    Parameters
-    ----------
-    where : callable
-        Says what holds them, for an error.
-
-    Returns
-    -------
-    ndarray
-        As it is, if its dtype says that it holds numbers.
-
-    Raises
-    ------
-    ValueError
-        On text, dates or numbers beyond the range of floats.
-    TypeError
-        On other objects.
     """
     # first, as a cast to floats would drop the imaginary parts
     _refuse_complex(values, where)
@@ -486,12 +372,7 @@ def all_finite(X: Any) -> bool:
 def bounded(X: Any, mapped: bool = False) -> Any:
     """Return a table whose finite numbers are so small that no map of one overflows.
 
-    Parameters
-    ----------
-    X : {data frame, ndarray, sparse matrix}
-    mapped : bool, default=False
-        Whether a map made it, which may have overflowed; then infinity is bounded too.
-        In a table as it is given, infinity is refused later.
+    Infinity is bounded only if a map made the table (`mapped`).
     """
     if isinstance(X, pd.DataFrame):
         for i in range(X.shape[1]):
@@ -588,25 +469,7 @@ def _is_pandas_number(dtype: Any) -> bool:
 
 
 def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
-    """Validate as scikit-learn does, except for its advice on missing values.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-    *y : array-like of shape (n_records,)
-        The target, if there is one.
-    **options : dict
-        Of :func:`sklearn.utils.validation.validate_data`.
-
-    Returns
-    -------
-    X : {ndarray, sparse matrix}, or a tuple of it and `y`
-
-    Raises
-    ------
-    ValueError
-        As there, but quoting nothing. For NaN, the remedy is named that does not leak.
-    """
+    """Validate as scikit-learn does, but quote nothing and advise on NaN."""
     # float32 stays float32: the caller's own options win
     options = {"dtype": [np.float64, np.float32]} | options
     # finiteness is asked below: what scikit-learn advises, an imputer, would leak
@@ -664,19 +527,7 @@ def refuse_mask(values: object, name: str) -> None:
 
 
 def slices(n: int, size: int) -> Iterator[slice]:
-    """Yield slices of so many entries each that cover a range; the last may be short.
-
-    Parameters
-    ----------
-    n : int
-        Entries in all.
-    size : int
-        At least one.
-
-    Yields
-    ------
-    slice
-    """
+    """Yield slices of `size` entries that cover a range; the last may be short."""
     # scikit-learn's gen_batches checks its parameters at every call: as long as a step
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
@@ -687,16 +538,7 @@ _PART_ENTRIES = 2**16
 
 
 def row_parts(X: Any) -> Iterator[slice]:
-    """Yield slices of rows, a copy of which stays in cache.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n, m)
-
-    Yields
-    ------
-    slice
-    """
+    """Yield slices of rows, a copy of which stays in cache."""
     n, m = X.shape
     # of a sparse matrix, by what a row holds in the mean
     held = X.nnz / max(1, n) if sparse.issparse(X) else m

@@ -19,17 +19,7 @@ def attach_stub(
     """Make the names in the stub of a package load when they are asked for.
 
     As ``lazy_loader.attach_stub`` does, and of modules of other packages too. Names
-    that its ``__all__`` leaves out load as well, but are not exported.
-
-    Parameters
-    ----------
-    name, file : str
-        ``__name__`` and ``__file__`` of the package.
-
-    Returns
-    -------
-    tuple
-        ``__getattr__``, ``__dir__`` and ``__all__`` of the package.
+    that ``__all__`` leaves out load as well, but are not exported.
     """
     homes: dict[str, tuple[str, str]] = {}
     exported: list[str] = []
@@ -63,14 +53,7 @@ def attach_stub(
 def load_room(name: str) -> None:
     """Import every module of a package, and all that it and its packages export.
 
-    Rooms load what they offer when it is asked for. A search for all classes of a kind,
-    rather than for one by its name, must have them defined first. Extensions define
-    theirs elsewhere: their names in this package load them.
-
-    Parameters
-    ----------
-    name : str
-        Name of a package, such as ``'skpuffer.accountants'``.
+    A search for all classes of a kind must have them defined first.
     """
     room = import_module(name)
     found = [room]

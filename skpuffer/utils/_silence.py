@@ -27,14 +27,7 @@ from ._listeners import unheard
 def muted(estimator: Any) -> Any:
     """Return a clone that prints nothing and that no callback listens to.
 
-    It runs in this process alone, where :func:`silence` is kept. Nested estimators are
-    muted with it, wherever they are among the parameters. Those that are frozen are
-    left alone: they are shared, and not fitted.
-
-    Returns
-    -------
-    estimator : estimator
-        Unfitted.
+    It runs in this process alone. Nested estimators are muted too, except frozen ones.
     """
     # the user's own object keeps its callbacks and its verbosity
     fresh = clone(estimator)
@@ -52,19 +45,7 @@ def muted(estimator: Any) -> Any:
 
 
 def parts_of(value: Any, seen: set[int], *, frozen: bool = False) -> Iterator[Any]:
-    """Yield the estimators in a parameter, itself among them, each once.
-
-    Parameters
-    ----------
-    seen : set of int
-        Identities of those that were yielded before.
-    frozen : bool, default=False
-        Whether to yield those that are frozen as well, with what is in them.
-
-    Yields
-    ------
-    estimator
-    """
+    """Yield the estimators in a parameter, itself among them, each once."""
     if isinstance(value, type) or id(value) in seen:
         return
     if isinstance(value, FrozenEstimator) and not frozen:
@@ -163,26 +144,8 @@ _SHARED = _Silence()
 def unquoted(owner: object, call: Callable[..., Any], *args: Any) -> Any:
     """Call a function of private values and withhold its error messages.
 
-    An error of a transformer or an estimator may quote a cell of the table. Its kind is
-    passed on, its words are not, and no chained error holds them. Our own errors quote
-    nothing and pass. Nothing is passed on of warnings, prints and logs, as that there
-    were any tells of the rows.
-
-    Parameters
-    ----------
-    owner : str
-        Owner of the code, for the message.
-    call : callable
-
-    Returns
-    -------
-    object
-        What the call returns.
-
-    Raises
-    ------
-    ValueError
-        If it raises.
+    An error may quote a cell: its kind is passed on, its words and chained errors are
+    not. Our own errors quote nothing and pass. Warnings, prints and logs are withheld.
     """
     raised = kind = None
     # warnings and prints may quote a cell as well as errors may

@@ -62,9 +62,8 @@ _VARIABLE = "SKPUFFER_DOCS_URL"
 def linked_to_docs(cls: _Class) -> _Class:
     """Class decorator: scikit-learn's HTML links to the page in the documentation.
 
-    The documentation is where the environment variable ``SKPUFFER_DOCS_URL`` says, or
-    else where the metadata of the installed package do; without either there is no
-    link.
+    It is at the environment variable ``SKPUFFER_DOCS_URL``, or in the package's
+    metadata.
     """
     linked: Any = cls
     linked._doc_link_module = "skpuffer"
@@ -117,12 +116,6 @@ class NestedParametersMixin:
         Returns
         -------
         self : object
-
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown, or one that is named within another, as
-            ``prior__w`` is, whose value (a list, say) has none.
         """
         held = self.get_params(deep=False)  # type: ignore[attr-defined]
         for key in params:
