@@ -162,8 +162,8 @@ class DegenerateGaussianNoise(GaussianNoise):
 
     Notes
     -----
-    A move counts as in the subspace if what is off it is below 2^-43 of the move's own
-    length, each coordinate measured in standard deviations of its noise.
+    A move counts as in the subspace if its part off the subspace is below 2^-43 of its
+    length. Coordinates are measured in standard deviations of their noise.
 
     Examples
     --------

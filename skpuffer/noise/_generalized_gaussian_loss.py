@@ -341,14 +341,14 @@ def _edges(
 def renyi(alpha: Numbers, u: Numbers, beta: float) -> Floats:
     """Return the Rényi divergence of shifted unit noise from the noise, rounded up.
 
-    Orders are in (1, inf], u in [0, inf], beta above one. Arrays broadcast. It is
-    infinite also where it is too large for a float.
+    Orders and beta are above one. Arrays broadcast. It is infinite also where it is too
+    large for a float.
 
     Notes
     -----
     For the density p of the noise and the loss L against shifted noise, the mean of
     exp((alpha - 1) L) is one more than the integral of p times r((alpha - 1) L) +
-    (alpha - 1) r(-L), where r(x) = exp(x) - 1 - x: positive terms in which nothing
+    (alpha - 1) r(-L). With r(x) = exp(x) - 1 - x these terms are positive and nothing
     cancels. Where it is large, the mean is integrated about the one peak of its
     integrand.
     """
@@ -458,17 +458,17 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e7, 400)
 def split_renyi(alpha: float, u: float, beta: float) -> float:
     """Bound on the Rényi divergence of displacements of beta-norm u, 1 < beta < 2.
 
-    Coordinates that move by v_i cost the sum of D(v_i), where the sum of v_i^beta is
-    at most u^beta: no more than u^beta times the largest D(v) / v^beta up to u.
+    Coordinates that move by v_i cost the sum of D(v_i), where the sum of v_i^beta is at
+    most u^beta. That is at most u^beta times the largest D(v) / v^beta up to u.
 
     Notes
     -----
-    (alpha - 1) D(v) is convex in v, as the logarithm of an integral of
-    exp((alpha - 1) |x - v|^beta), whose exponent is convex in v at each x. So between
-    two points D is below its chord, and the largest ratio of chord and v^beta has a
-    closed form; intervals are divided until this bound is attained to `1e-9`. Near zero
-    D(v) <= alpha I v^2 / 2, I the Fisher information, which is also the bound for the
-    whole: the l2 norm is at most the beta-norm.
+    (alpha - 1) D(v) is convex in v, as the logarithm of an integral of exp((alpha - 1)
+    |x - v|^beta), whose exponent is convex in v at each x. So between two points D is
+    below its chord. The largest ratio of chord and v^beta has a closed form. Intervals
+    are divided until this bound is attained to `1e-9`. Near zero D(v) <= alpha I v^2 /
+    2, I the Fisher information, which is also the bound for the whole: the l2 norm is
+    at most the beta-norm.
     """
     limit = alpha * fisher_information(beta) / 2
     whole = limit * u**2

@@ -44,8 +44,7 @@ _MANY = 512
 def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
     r"""Return the log of G, moment of order n of the density ratio to the ``2 / k``.
 
-    `n`: positive, finite. `k`: exponent of the density, at least `LEAST_EXPONENT`. `u`:
-    displacement in units of the scale, at least zero, finite.
+    `k` is the exponent of the density and `u` the displacement in units of the scale.
 
     Notes
     -----
@@ -220,8 +219,8 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
     Notes
     -----
     With ``n = k (alpha - 1) / 2`` one coordinate that moves by z costs
-    ``log G(z² / s²) / (alpha - 1)``, where G is a polynomial of degree n for integer n
-    and an integral otherwise, and the pure-epsilon cost is ``k asinh(z / (2 s))``.
+    ``log G(z² / s²) / (alpha - 1)``. G is a polynomial of degree n for integer n and an
+    integral otherwise. The pure-epsilon cost is ``k asinh(z / (2 s))``.
 
     A shift of several coordinates is measured in the l2 norm. Its worst displacement is
     taken to have all coordinates equal, of cost ``d log G(z² / (d s²)) / (alpha - 1)``.

@@ -86,9 +86,9 @@ class Twin:
 class OneCoordinate:
     """Exact costs of one coordinate that moves by u, or of several by u in the l1 norm.
 
-    For a log-concave density the trade-off of a shift by a composed with that of
-    a shift by b is that of a shift by a + b, and two coordinates can be moved one after
-    the other: no split of an l1 norm costs more than one coordinate.
+    For a log-concave density the trade-off of a shift by a composed with that of a
+    shift by b is that of a shift by a + b. Two coordinates can be moved one after the
+    other, so no split of an l1 norm costs more than one coordinate.
     """
 
     beta: float
@@ -157,8 +157,8 @@ class Splits(_Tabulated):
     """Costs of a shift by u in the beta-norm (beta < 2) or the l2 norm (beta > 2).
 
     Trade-offs are the envelope of those of equal splits. Rényi costs are bounded with
-    proof for beta < 2; for beta > 2 they are those of one coordinate, as the ratio
-    D(v) / v^2 grew with v wherever it was computed.
+    proof for beta < 2. For beta > 2 they are those of one coordinate: the ratio D(v) /
+    v^2 grew with v wherever it was computed.
     """
 
     @property
@@ -259,8 +259,8 @@ class GeneralizedGaussianNoise(Noise):
     * ``1 < beta < 2``, bounded in the l2 norm: at most ``alpha I u**2 / 2`` at every
       order, I the Fisher information and u the shift in scales; proved.
     * ``beta > 2``, bounded in the l2 norm: one coordinate is the worst for Rényi costs,
-      and the envelope over equal splits and their Gaussian limit for trade-offs, as far
-      as was computed.
+      as far as was computed. For trade-offs it is the envelope over equal splits and
+      their Gaussian limit.
     * ``beta > 2``, bounded in a larger norm only: refused.
 
     `evidence` tells which answers are not proved. Costs at finite orders are rounded up

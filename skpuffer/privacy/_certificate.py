@@ -132,8 +132,8 @@ class Certificate(certificates.Certificate):
         Returns
         -------
         dict
-            All fields and the `gain`, the `schema`, its `version` and a `digest`, an
-            integrity check but no signature. The curve of an estimate is left out:
+            All fields and the `gain`, the `schema`, its `version` and a `digest`, which
+            checks integrity but is no signature. The curve of an estimate is left out:
             private rows may have gone into it.
         """
         return plain_of(self, self.gain)
@@ -251,8 +251,8 @@ class Certificate(certificates.Certificate):
         ----------
         query_distance : float, default=None
             For 'direct' and 'a5': largest W_inf distance between the distributions of
-            the query given each secret under belief and prior; in the norm and units of
-            `sensitivity`.
+            the query given each secret under belief and prior. It is in the norm and
+            units of `sensitivity`.
         method : {'direct', 'variation', 'a3', 'a4', 'a5'}, default='direct'
             - 'direct': the sensitivity grows by twice the distance, whatever the
               notion. Best where it applies.
@@ -269,9 +269,9 @@ class Certificate(certificates.Certificate):
             For 'variation': largest total variation between the distributions of the
             query given each secret; in (0, 1/2).
         orders : (float, float, float), default=None
-            For 'a4' and 'a5': (p, q, r), above one, with reciprocals that sum to one.
-            The promise used is at the order ``q (alpha - 1/p)``. None finds the best
-            for 'a5'.
+            For 'a4' and 'a5': (p, q, r) above one with reciprocals that sum to one. The
+            promise used is at the order ``q (alpha - 1/p)``. None finds the best for
+            'a5'.
 
         Returns
         -------
@@ -331,7 +331,7 @@ class Certificate(certificates.Certificate):
         Parameters
         ----------
         prior : float, default=None
-            Success of the guess without the release, in (0, 1): of any question about
+            Success of the guess without the release, in (0, 1). The question is about
             the table, or about one record or group for such a budget. None is
             `prior_success`.
 
@@ -405,7 +405,7 @@ class Certificate(certificates.Certificate):
         Parameters
         ----------
         value : float, default=None
-            Cross-entropy of the prior against the reference, in nats, such as
+            Cross-entropy of the prior against the reference in nats, such as
             ``information.subset_value(n_pool, size)``. None takes the prior itself.
 
         Returns

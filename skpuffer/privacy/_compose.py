@@ -40,9 +40,8 @@ _OF_BELIEVERS = ("assume.belief_independent_of_rows",)
 def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
     """Return certificates that all are about one coupling of neighbouring tables.
 
-    A bound for any tables that differ in k replaced records, or in 2k added or removed
-    ones, holds under a coupling that changes no more than k. The first is of that
-    coupling.
+    A bound for k replaced records or for 2k added or removed ones holds under a
+    coupling that changes no more than k. The first is of that coupling.
     """
     ids = {c.coupling_id for c in certificates}
     if len(ids) == 1 and None not in ids:
@@ -193,11 +192,11 @@ def compose(
     Adding budgets is sound only inside one coupling of the neighbouring tables of a
     secret pair. Every certificate must be composable and name the same `coupling_id`. A
     scenario's own coupling names the table too, by its parameter `table` and the number
-    of records. A promise for arbitrary neighbours, as under
-    :class:`~skpuffer.scenarios.RecordScenario`, needs no name, and also counts under a
-    coupling of a named table that changes no more records. **Certificates that rest on
-    a Wasserstein distance do not add up**: two mechanisms with no loss each can leak
-    everything together.
+    of records. A promise for arbitrary neighbours needs no name, as under
+    :class:`~skpuffer.scenarios.RecordScenario`. It also counts under a coupling of a
+    named table that changes no more records. **Certificates that rest on a Wasserstein
+    distance do not add up**: two mechanisms with no loss each can leak everything
+    together.
 
     Promises under one belief about one named table are added as they are without it,
     and amplified once. Any other belief counts at its fallback, the differential
@@ -222,8 +221,9 @@ def compose(
     Returns
     -------
     Certificate
-        Pure if all parts are, otherwise an (epsilon, delta) promise if any part is one
-        or `delta` is given, otherwise in the Rényi notion. Whole curves are added.
+        Pure if all parts are. Otherwise it is an (epsilon, delta) promise if any part
+        is one or `delta` is given, and else in the Rényi notion. Whole curves are
+        added.
 
     Raises
     ------
@@ -468,7 +468,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     Raises
     ------
     CompositionError
-        For no certificates, estimates, or different notions, orders or relations.
+        For estimates or for different notions, orders or relations.
 
     References
     ----------
@@ -633,7 +633,7 @@ def events_together(
 ) -> Events | None:
     """Return the (pair, int) events of several releases under one curve, or None.
 
-    None where `curve`, that of all together, lists them itself, or a part does not.
+    None where the curve of all together lists them itself or a part does not.
     """
     if curve is None or isinstance(curve, PrivacyLossCurve | ShiftCurve):
         return None

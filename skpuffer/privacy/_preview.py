@@ -26,8 +26,8 @@ class Preview:
         Name of the class, noise that would be added, and promise that would be made.
     error : ndarray of shape (dim,) or None
         Root mean square error that the noise causes in each coordinate of the noised
-        value: a query's vector, one step's sum of gradients, a histogram of votes. A
-        single number where the length is not known. None for a choice among candidates.
+        value, such as a query's vector or one step's sum of gradients. A single number
+        where the length is not known. None for a choice among candidates.
     std : dict of {str: ndarray}
         Standard deviations by noise of the fitted attributes that are affine in it, by
         the attribute's name; after a fit `mean_std_` and so on. Ratios of two noisy

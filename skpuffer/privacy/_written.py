@@ -118,8 +118,8 @@ def digest_of_plain(plain: Mapping[str, object]) -> str:
     """Return the digest of plain data, whatever tool has written it since.
 
     An integrity check and no signature. Returns ``sha256:`` and the hexadecimal digest
-    of the data as JSON in ASCII, keys in order, without spaces, numbers as ``%.17g`` in
-    C.
+    of the data as JSON in ASCII with keys in order and no spaces. Numbers are as
+    ``%.17g`` in C.
     """
     return (
         f"sha256:{hashlib.sha256(_canonical(dict(plain)).encode('ascii')).hexdigest()}"

@@ -239,9 +239,9 @@ def hull(epsilons: Floats, log_deltas: Floats) -> Hull:
 
     A trade-off is convex in exp(epsilon), so it is below every chord of its upper
     bounds, and below their lower convex hull. That of symmetric noise obeys delta(-e) =
-    1 - exp(-e) (1 - delta(e)), which maps lines through the point (exp(epsilon), delta)
-    = (-1, 1) to themselves and no others: the hull of all points and their images is
-    that of the points at epsilon >= 0 and this one.
+    1 - exp(-e) (1 - delta(e)), which maps only lines through the point (exp(epsilon),
+    delta) = (-1, 1) to themselves. So the hull of all points and their images is that
+    of the points at epsilon >= 0 and this one.
     """
     # a trade-off is at most one and decreases: bounds hold at all larger epsilons
     log_deltas = np.minimum.accumulate(np.minimum(log_deltas, 0.0))

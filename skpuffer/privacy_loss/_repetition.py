@@ -39,8 +39,8 @@ _NEGLIGIBLE = 1e-4
 def most_probable(curve: PrivacyCurve, matters: float) -> tuple[Floats, Floats]:
     """Bound an event's probability on one table by that on a neighbouring one.
 
-    For every event, of the probabilities p and p' on two neighbouring tables, and every
-    e >= 0, ``p' <= exp(e) p + delta(e)``; and so for its complement, which is to say
+    Let p and p' be an event's probabilities on two neighbouring tables. Then
+    ``p' <= exp(e) p + delta(e)`` for every e >= 0. The complement gives
     ``p' <= 1 - exp(-e) (1 - delta(e) - p)``. The least of finitely many of these lines,
     and of 1, is a concave bound of p' by p, in pieces that are straight. It is tightest
     around p = `matters`; its corners p and bound (n_corners,) are returned.
@@ -110,11 +110,11 @@ class BestRunCurve(Plain, kind="best_run"):
     Notes
     -----
     *The density.* Let F(y) be the probability that one run on a table x is no better
-    than y, the coins included, and f the generating function of the number of runs. The
+    than y, coins included. Let f be the generating function of the number of runs. The
     best run has the density ``f'(F(y)) dQ(y)`` for Q the distribution of one run. On a
-    neighbouring table it is ``f'(F'(y)) dQ'(y)``, and 1 - F(y) and 1 - F'(y) are the
-    probabilities p and p' of one event, "a run is better than y", on both tables. The
-    curve of one run bounds p' by p, and so with ``s = log f'`` from above
+    neighbouring table it is ``f'(F'(y)) dQ'(y)``. The event "a run is better than y"
+    has the probabilities p = 1 - F(y) and p' = 1 - F'(y). The curve of one run bounds
+    p' by p, and so with ``s = log f'`` from above
 
     - the Rényi cost at an order a, by that of one run plus the largest of ``(a s(1 - p)
       - (a - 1) s(1 - p')) / (a - 1)`` over all p' that the curve allows: Lemma 7 of
@@ -270,7 +270,7 @@ class RandomRuns(Plain, kind="random_runs"):
     mean : float
         Expected number of runs, above 1 and at most a million.
     shape : float
-        Shape of the negative binomial distribution, in [0, 1000], or infinite: 0 is the
+        Shape of the negative binomial distribution, up to 1000 or infinite. 0 is the
         logarithmic, 1 the geometric and infinity the Poisson distribution. The larger,
         the less the number varies.
 
@@ -279,8 +279,8 @@ class RandomRuns(Plain, kind="random_runs"):
     With f the probability generating function, the best run has the quantile u of one
     run with the density ``f'(u)``; see :class:`BestRunCurve`. It is ``f'(1 - p) = mean
     (stop / (stop + (1 - stop) p))**(shape + 1)``, where `stop` is the parameter of the
-    negative binomial distribution, and ``f'(1 - p) = mean exp(-rate p)`` for the
-    Poisson one.
+    negative binomial distribution. For the Poisson one it is
+    ``f'(1 - p) = mean exp(-rate p)``.
 
     References
     ----------

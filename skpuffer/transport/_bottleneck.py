@@ -135,8 +135,8 @@ def bottleneck_transport(
     Notes
     -----
     If more than `max_cells` pairs of atoms are needed, both distributions are rounded
-    to the finest grid that fits, and the moves by rounding are added: at most
-    ``h * d**(1 / ord)`` for a grid of width h, by the triangle inequality for W_inf.
+    to the finest grid that fits. The moves by rounding are added: at most
+    ``h * d**(1 / ord)`` for a grid of width h.
 
     The search goes from below. A distance that does not let all mass through leaves a
     set of atoms with more mass than its neighbours, which bounds W_inf from below.

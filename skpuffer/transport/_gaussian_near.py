@@ -184,20 +184,20 @@ def gaussian_near_radius(
     Notes
     -----
     Monotone coupling on the line moves mass by ``m + d Z`` for a standard normal Z,
-    with m the distance of the means and d that of the standard deviations; the radius
+    with m the distance of the means and d that of the standard deviations. The radius
     is the smallest z with :math:`\Phi(-(z - m) / d) + \Phi(-(z + m) / d) \le \delta`.
 
-    The least mass that a coupling must move beyond z is, by Strassen's theorem, the
-    largest excess of the mass of a set over that of its z-neighbourhood under the other
-    law. The worst set consists of the two tails of the wider distribution, up to where
-    its density, moved inwards by z, meets that of the narrower. For equal standard
-    deviations s the radius is :math:`m - 2 s \Phi^{-1}((1 + \delta) / 2)`.
+    By Strassen's theorem, the least mass that a coupling moves beyond z is the largest
+    excess of a set's mass over that of its z-neighbourhood under the other law. The
+    worst set consists of the two tails of the wider distribution. They end where its
+    density moved inwards by z meets that of the narrower. For equal standard deviations
+    s the radius is :math:`m - 2 s \Phi^{-1}((1 + \delta) / 2)`.
 
     In more dimensions, distributions of one covariance are moved along the line of
     their means. For unequal covariances the coupling is that of W_2, whose displacement
     is Gaussian with mean m and covariance S. The radius is the smaller of two bounds on
-    its Euclidean norm, by ``||m||`` plus a chi quantile times the root of the largest
-    eigenvalue of S, and by the exponential moment of the squared norm.
+    its Euclidean norm. One is ``||m||`` plus a chi quantile times the root of the
+    largest eigenvalue of S. The other uses the exponential moment of the squared norm.
 
     References
     ----------

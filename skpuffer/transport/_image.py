@@ -161,7 +161,7 @@ def near_transport(
     Notes
     -----
     Where more than `max_cells` pairs of atoms are within reach, both distributions are
-    rounded to a grid, and their moves added, as for `bottleneck_transport`.
+    rounded to a grid and their moves added as for `bottleneck_transport`.
 
     Examples
     --------

@@ -118,8 +118,8 @@ def quantile_coupling(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the monotone coupling of two discrete distributions on the line.
 
-    It is optimal for every convex increasing cost of the distance, hence for W_p of
-    every order, but not for the mass moved further than a given distance.
+    It is optimal for every convex increasing cost of the distance and so for every W_p.
+    It is not for the mass moved further than a given distance.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
     Notes
     -----
     W_inf is the largest gap of the quantile functions. Between the levels a and b the
-    gap is at most ``max(F(b) - G(a), G(b) - F(a))``; the bound is the largest over a
+    gap is at most ``max(F(b) - G(a), G(b) - F(a))``. The bound is the largest over a
     grid of intervals, which are split where it matters.
 
     References

@@ -152,8 +152,8 @@ def transport_plan(
     u_weights, v_weights : array-like of shape (n,) and (m,), default=None
         Masses, as for `wasserstein_distance`: none, counts, fractions or floats.
     cost : float or callable, default=2
-        The power of the distance that is paid, above zero; or a function of all
-        displacements ``x - y``, of shape (..., d), that returns finite costs of shape
+        The power of the distance that is paid, above zero. Or a function of all
+        displacements ``x - y`` of shape (..., d) that returns finite costs of shape
         (...).
     ord : float, default=2
         Norm of a displacement, in [1, inf], where `cost` is a power.

@@ -296,8 +296,8 @@ def smallest_radius(
 ) -> tuple[float, tuple[Floats, Floats, Integers] | None, float]:
     """Return the near radius in several dimensions, on a grid if pairs are too many.
 
-    The search goes from below: a radius that does not let enough mass through leaves a
-    set of atoms with more mass than its neighbours and the spare mass.
+    The search goes from below. A radius that is too small leaves a set of atoms with
+    more mass than its neighbours and the spare mass.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ class IteratedSteps(GradientSteps, kind=None):
         return moved, is_last_worst
 
     def _mu(self, moved: Floats) -> float:
-        """Mu of a run's first steps whose sums move so far, in clip norms."""
+        """Mu of a run's first steps whose sums move so far in clip norms."""
         release, radius = self.release, self._optimiser.radius
         clip, n = release.total_clip_norm, len(moved)
         # in the unit of the iterate: a step and its noise are divided by the public

@@ -212,9 +212,8 @@ def last_iterate_mu(
     up. A restart begins the iteration between as w' at a later step, where it is within
     the diameter of w. One of the two tables' steps has to be Lipschitz.
 
-    *For coupled tables*, and batches drawn without a look at them, the last iterates
-    are mixtures, with equal weights, of those of fixed ones; divergences are jointly
-    convex.
+    *For coupled tables* and batches drawn without a look at them the last iterates are
+    mixtures of those of fixed ones with equal weights. Divergences are jointly convex.
 
     Bok, Su and Altschuler (2024), Shifted interpolation for differential privacy; Dong,
     Roth and Su (2022), Gaussian differential privacy, for the composition.

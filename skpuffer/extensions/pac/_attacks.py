@@ -311,7 +311,7 @@ def _full_rank(noise: Noise | Calibration, dim: int) -> GaussianNoise:
 
 
 def budget_of(certificate: Certificate, secret: str) -> float:
-    """Return what a certificate says that secrets of a kind leak at most, in nats."""
+    """Return the certified leakage of secrets of a kind in nats."""
     if not certificate.certified:
         raise UncertifiedError(Statement("audit.estimate_bounds_no_information"))
     kinds = {

@@ -80,7 +80,7 @@ class Bounded:
     Parameters
     ----------
     information : float, default=inf
-        Information of the output with the secret, in nats.
+        Information of the output with the secret in nats.
     table : float or None
         Information of the output with the whole table, where it differs.
     confidence : float
@@ -302,7 +302,7 @@ class PAC(_InformationAccountant):
     Parameters
     ----------
     budget : float, default=0.5
-        Mutual information of table and output, in nats.
+        Mutual information of table and output in nats.
     method : {'waterfill', 'closed_form', 'proportional', 'efficient', 'confidence', \
             'algorithm1'}, default='waterfill'
         - 'waterfill': the least total variance that keeps the budget.

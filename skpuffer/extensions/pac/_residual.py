@@ -60,7 +60,7 @@ class ResidualPAC(_InformationAccountant):
     Parameters
     ----------
     budget : float, default=0.5
-        Mutual information of the secret and the output, in nats: of the whole table, or
+        Mutual information of the secret and the output in nats: of the whole table, or
         the largest over all records or groups, each by itself.
     family : {'scale', 'eigen', 'full'}, default='scale'
         Noise that is searched: multiples of water-filling's; any variances along the

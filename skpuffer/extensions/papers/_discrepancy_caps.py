@@ -54,8 +54,8 @@ def monte_carlo_caps(
     Parameters
     ----------
     draws : array-like of shape (n_draws,) or (n_pairs, n_draws)
-        How many of a batch's records differ, at each draw. Of several pairs of secrets,
-        one in each row, the largest cap counts.
+        How many of a batch's records differ, at each draw. For several pairs of
+        secrets, one in each row, the largest cap counts.
     batch_size : int
     tail : float
         Probability by which the discrepancy may exceed the second cap; in (0, 1).
@@ -67,9 +67,9 @@ def monte_carlo_caps(
     Returns
     -------
     MonteCarloCaps
-        A named tuple: `mean_square`, the cap of the mean of its square; `tail`, the
-        number that it exceeds with probability `tail` at most; `slack`, by which either
-        was raised; `confidence`, one less the failure.
+        A named tuple: `mean_square` caps the mean of its square. It exceeds `tail` with
+        probability `tail` at most. `slack` is by how much either was raised.
+        `confidence` is one less the failure.
 
     Notes
     -----
@@ -239,7 +239,7 @@ def tail_route_epsilon(
     Parameters
     ----------
     epsilon : float
-        Rényi cost while all caps hold, in nats.
+        Rényi cost in nats while all caps hold.
     alpha : float
         Its order.
     delta : float

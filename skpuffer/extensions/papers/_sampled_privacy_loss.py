@@ -72,10 +72,10 @@ class SampledPrivacyLoss(Accountant):
     n_samples : int, default=1_000_000
         Losses of the empirical distribution; as many more correct its mean.
     half_width : float, default=None
-        Bound of the grid, in nats; losses beyond are rejected, and their share counts
+        Bound of the grid in nats; losses beyond are rejected, and their share counts
         against delta. None takes what the samples need.
     mesh : float, default=None
-        Distance of the grid's points, in nats. None is at most 0.001.
+        Distance of the grid's points in nats. None is at most 0.001.
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the sampled losses, which are no noise of a release.
 
@@ -157,15 +157,15 @@ class SampledPrivacyLoss(Accountant):
     ) -> tuple[float, float]:
         """Evaluate the published bound on the error of a sampled account.
 
-        For any slack and deviation it claims that the curve read at ``epsilon + tau``
-        is, less eta, at most the true delta at epsilon, which is at most the curve
-        read at ``epsilon - tau``, plus eta.
+        For any slack and deviation it claims two bounds on the true delta at epsilon:
+        the curve at ``epsilon + tau`` less eta and the curve at ``epsilon - tau`` plus
+        eta.
 
         Parameters
         ----------
         n_steps : int
         mesh, half_width : float
-            Mesh and half-width of the grid, in nats.
+            Mesh and half-width of the grid in nats.
         n_samples : float
             Losses that make the empirical distribution.
         slack : float

@@ -389,7 +389,7 @@ def correlated_pairs(
 # asked for at each scale that is tried
 @lru_cache(maxsize=64)
 def _longest(strategy: NoiseStrategy, n_batches: int, n_steps: int) -> float:
-    """How far a record moves ``C @ sums`` at most, in clip norms."""
+    """How far a record moves ``C @ sums`` at most in clip norms."""
     return strategy.sensitivity(n_batches, n_steps)
 
 

@@ -353,7 +353,7 @@ class SampledAllocation(Accountant):
 
 
 def _unit_gram(release: GradientRelease) -> Floats:
-    """Gram matrix of what a record adds in each bin, in clip norms."""
+    """Gram matrix of what a record adds in each bin in clip norms."""
     strategy = strategy_of(release)
     means = strategy.means(release.steps_per_epoch, release.n_steps)
     gram: Floats = means @ means.T

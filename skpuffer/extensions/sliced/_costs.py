@@ -71,7 +71,7 @@ class SlicedCurve(Plain):
 
     @abstractmethod
     def renyi(self, alpha: float) -> float:
-        """Return the sliced divergence at an order, in nats."""
+        """Return the sliced divergence at an order in nats."""
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest sliced epsilon at a delta in (0, 1), over all orders.
@@ -133,7 +133,7 @@ class MeanSquareCurve(SlicedCurve, kind="mean_square_of_slices"):
         object.__setattr__(self, "square", check_non_negative(square=self.square))
 
     def renyi(self, alpha: float) -> float:
-        """Return the sliced divergence at an order, in nats."""
+        """Return the sliced divergence at an order in nats."""
         return check_order(alpha=alpha) * self.square / 2
 
 
@@ -254,7 +254,7 @@ class ShiftedSphereCurve(SlicedCurve, kind="shift_over_sphere"):
         object.__setattr__(self, "dim", check_count(dim=self.dim))
 
     def renyi(self, alpha: float) -> float:
-        """Return the sliced divergence at an order, in nats."""
+        """Return the sliced divergence at an order in nats."""
         return joint_shift_divergence(
             math.sqrt(self.square), 1.0, self.dim, check_order(alpha=alpha)
         )
@@ -482,7 +482,7 @@ def group_privacy_costs(
     Parameters
     ----------
     scale : float
-        Standard deviation of the noise on a sum, in clip norms.
+        Standard deviation of the noise on a sum in clip norms.
     rate : float
         Probability that a record is in a batch; in (0, 1).
     count : int
@@ -494,9 +494,9 @@ def group_privacy_costs(
     Returns
     -------
     GroupPrivacyCosts
-        A named tuple: `naive`, all of them in every batch; `subsampled`, as many as a
-        batch draws, in the worse direction; `converted`, from one record at a higher
-        order.
+        A named tuple. `naive` has all of them in every batch and `subsampled` as many
+        as a batch draws, in the worse direction. `converted` is from one record at a
+        higher order.
 
     References
     ----------

@@ -61,11 +61,10 @@ class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
 
     Notes
     -----
-    With η(ε) the divergence of the record's distributions,
-    ``delta(ε) = η(ε) curve.delta(log(1 + (exp(ε) - 1) / η(ε)))``, the larger of both
-    orders. The positive and the negative part of P - e^ε Q are, but for their masses η
-    and η + e^ε - 1, two distributions of the record, which the mechanism hides from
-    each other as it does any two records.
+    With η(ε) the divergence of the record's distributions, ``delta(ε) = η(ε)
+    curve.delta(log(1 + (exp(ε) - 1) / η(ε)))``, the larger of both orders. The positive
+    and the negative part of P - e^ε Q have the masses η and η + e^ε - 1. Otherwise they
+    are two distributions of the record, which the mechanism hides like any two records.
     """
 
     curve: PrivacyCurve

@@ -26,8 +26,8 @@ _TOGETHER = 1e-12
 class Overlap(Plain, ABC):
     """Hockey-stick divergences between two distributions of one record, or bounds.
 
-    Base of overlaps: a subclass is a frozen dataclass with a method `_etas`, which
-    returns the divergences in either order at an epsilon of at least zero.
+    A subclass is a frozen dataclass. Its method `_etas` returns the divergences in
+    either order at an epsilon of at least zero.
     """
 
     @abstractmethod
@@ -146,7 +146,7 @@ def finite_overlap(first: Floats, second: Floats, odds: float = 1.0) -> FiniteOv
 
     Values of one likelihood ratio may be taken together, as divergences are homogeneous
     in both masses. Any other value is split into one of the next smaller and one of the
-    next larger ratio on a grid, and as divergences are convex none of them falls.
+    next larger ratio on a grid. Divergences are convex, so none of them falls.
     """
     there = (first > 0) | (second > 0)
     p, q = first[there], second[there]

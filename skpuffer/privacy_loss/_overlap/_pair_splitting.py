@@ -188,19 +188,20 @@ class PairSplitting:
     """Bounds on ``sum_a plus_a p_a - sum_b minus_b p_b`` over all tests of a mechanism.
 
     A test rejects with probability p at each member, and the trade-off of two members
-    is that of unit normals `mu` apart. Splitting the masses into pairs, x_ab of a with
-    y_ab of b, the difference is no more than the sum over pairs of ``x h(y / x)``, with
-    h the hockey-stick divergence of these normals. Cutting planes find splits and
-    tests, until their values meet. They are kept from call to call.
+    is that of unit normals `mu` apart. If the masses are split into pairs (x_ab of a
+    with y_ab of b), the difference is at most the sum over pairs of ``x h(y / x)``.
+    Here h is the hockey-stick divergence of these normals. Cutting planes find splits
+    and tests, until their values meet. They are kept from call to call.
 
     `metric` (n_members, n_members): distances of a member's positive and a member's
     negative part in units of a scale; a metric but for its diagonal.
 
     Notes
     -----
-    The linear programme is over tests, ``p_a <= h(g) + g p_b`` at tangents of slope g
-    for some pairs, in a box about the best test known. Its dual weights w make the
-    split ``x = w, y = g w``, whose sums are then made those of the masses, exactly.
+    The linear programme is over tests in a box about the best known one. It has
+    ``p_a <= h(g) + g p_b`` at tangents of slope g for some pairs. Its dual weights w
+    make the split ``x = w, y = g w``, whose sums are then made those of the masses,
+    exactly.
     """
 
     def __init__(self, metric: Floats) -> None:

@@ -57,11 +57,11 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     over that rest.
 
     The positive and the negative part of P - e^ε Q are kept apart for a group. Each is
-    a mixture of records, and the trade-off of two mixtures is no worse than the worst
-    of their members', so they are as far apart as the group's diagonal says, and from
-    those of other groups as its costs. More of both parts diverges no less: at the best
-    test the positive part of a group is rejected no less often than its negative part,
-    where costs are a metric. They are made one: trade-offs of unit normals add up their
+    a mixture of records. The trade-off of two mixtures is no worse than the worst of
+    their members'. So the two parts are as far apart as the group's diagonal, and from
+    those of other groups as its costs. More of both parts diverges no less, where costs
+    are a metric: the best test rejects the positive part of a group no less often than
+    its negative part. They are made one: trade-offs of unit normals add up their
     distances along a chain of records.
     """
 

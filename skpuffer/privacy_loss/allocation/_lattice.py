@@ -100,10 +100,10 @@ class Group(NamedTuple):
 class PutLaw:
     """Upper bounds of the mean of (gamma - S)₊ for all gamma up to a largest.
 
-    Each term is moved to the points of a lattice, half to either side so that its mean
-    stays: that raises the mean of every convex function. Powers of one Fourier
-    transform add the terms. Sums beyond the window are folded back into it, which only
-    adds to the mean; those before it are charged for, as are rounding errors.
+    Each term is moved to the points of a lattice so that its mean stays. That raises
+    the mean of every convex function. Powers of one Fourier transform add the terms.
+    Sums beyond the window are folded back into it, which only adds to the mean; those
+    before it are charged for, as are rounding errors.
     """
 
     def __init__(self, groups: tuple[Group, ...], largest: float) -> None:

@@ -33,9 +33,9 @@ _FARTHEST = 600.0
 class Hull:
     """Trade-off of a pair of distributions, linear in exp(loss) between points.
 
-    A true trade-off is convex in exp(loss), so one that lies below all heights given
-    lies below their convex hull, and that is the trade-off of a pair which dominates.
-    Both directions are read off the one hull, so that they belong to one pair.
+    A true trade-off is convex in exp(loss). If it lies below all heights given, it lies
+    below their convex hull, which is the trade-off of a dominating pair. Both
+    directions are read off the one hull, so that they belong to one pair.
 
     `losses` (n,): increasing, zero among them. Beyond the last height the trade-off
     stays; before the first it falls in proportion. Losses beyond 600 are left out,
@@ -174,9 +174,9 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     """Dominating pair of a record in one of several bins, kept for a number of steps.
 
     Step t takes the records of bin t modulo `n_batches`, and a record draws its bin
-    uniformly. The noise is Gaussian and independent. With ``a`` the shift of one step
-    in standard deviations and k_i the number of steps of bin i, the first distribution
-    is the mean over the bins of N(a sqrt(k_i) e_i, I), and the second N(0, I), or the
+    uniformly. The noise is Gaussian and independent. Let ``a`` be the shift of one step
+    in standard deviations and k_i the number of steps of bin i. The first distribution
+    is the mean over the bins of N(a sqrt(k_i) e_i, I). The second is N(0, I), or the
     same mean of N(-a sqrt(k_i) e_i, I) where the record is `replaced`.
 
     Parameters
@@ -193,13 +193,13 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     Notes
     -----
     Both directions are read off one convex curve. Near its middle that is the exact
-    trade-off but for errors of a lattice and an allowance for rounding, all upwards; in
-    far tails the least of Rényi costs and of unamplified noise.
+    trade-off but for upward errors of a lattice and of rounding. In far tails it is the
+    least of Rényi costs and of unamplified noise.
 
-    Adaptive, vector-valued gradients are no worse by comparison of Gaussian processes:
-    given the past, the mean of a convex function of the likelihood ratio has second
-    derivatives of one sign, and no covariance of two of its exponents exceeds that of
-    aligned gradients of full length (Kahane's inequality).
+    Adaptive gradients that are vectors are no worse by Kahane's inequality. Given the
+    past, the mean of a convex function of the likelihood ratio has second derivatives
+    of one sign. No covariance of two of its exponents exceeds that of aligned gradients
+    of full length.
 
     References
     ----------

@@ -158,11 +158,11 @@ def tilt_of(gram: Any, epsilon: float, direction: str) -> tuple[float, float]:
     """Return a tilt of the draws, and the largest value, at most one, under it.
 
     Under tilt c the direction "remove" draws from the mixture of bins with all means c
-    times as long, whose density over that without the record is L_c. A value is then
-    ``(L - exp(epsilon))₊ / L_c``, and by the inequality of power means L_c is at least
+    times as long. Let L_c be its density over that without the record. A value is then
+    ``(L - exp(epsilon))₊ / L_c``. By the inequality of power means L_c is at least
     ``exp(-c (c - 1) g / 2) L**c`` for the largest square g of a mean. "replace" draws
-    the same. "add" draws from where the mean of all bins' means is taken off c times;
-    by Jensen's inequality the log of L is at least the mean of the components' logs.
+    the same. "add" draws from where the mean of all bins' means is taken off c times.
+    By Jensen's inequality the log of L is at least the mean of the components' logs.
     """
     gram = check_gram(gram)
     square, mean = float(np.diag(gram).max()), float(gram.mean())
@@ -327,10 +327,11 @@ def kl_upper(mean: float, n_samples: int, confidence: float) -> float:
 def abstention_delta(threshold: float, n_samples: int, largest: float = 1.0) -> float:
     """Return the delta of a release that is refused unless a fresh sample supports it.
 
-    If the divergence at the epsilon promised is more than some d, the mean of the
-    sample is at most the threshold with a probability of at most
-    ``exp(-n_samples kl)``, kl the relative entropy of the threshold from d. So the
-    release promises ``d + exp(-n_samples kl) (1 - d)`` for any d; the least is taken.
+    Suppose that the divergence at the epsilon promised is more than some d. Then the
+    mean of the sample is at most the threshold with a probability of at most
+    ``exp(-n_samples kl)``. Here kl is the relative entropy of the threshold from d. So
+    the release promises ``d + exp(-n_samples kl) (1 - d)`` for any d; the least is
+    taken.
 
     Parameters
     ----------

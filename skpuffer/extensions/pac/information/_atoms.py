@@ -276,7 +276,7 @@ def normal_rule(dim: int, nodes: int | None = None) -> tuple[Floats, Floats]:
 def two_point_information(distance: Floats, probability: float) -> Floats:
     """Return the information, in nats, of a bit seen through unit Gaussian noise.
 
-    `distance`: between the two means, in standard deviations; may be inf.
+    `distance`: between the two means in standard deviations; may be inf.
     `probability`: probability of the bit being one, in (0, 1).
     """
     grid, mass = normal_rule(1)
@@ -519,7 +519,7 @@ class Information:
 
     @property
     def value(self) -> float:
-        """Mutual information, in nats."""
+        """Mutual information in nats."""
         return float(self.bank.mean(self._of(self.estimator)))
 
     @property
@@ -530,7 +530,7 @@ class Information:
 
 @dataclass(frozen=True, eq=False)
 class SecretInformation:
-    """Mutual information of each of several secrets with the output, in nats.
+    """Mutual information of each of several secrets with the output in nats.
 
     Parameters
     ----------

@@ -31,9 +31,9 @@ class InformationBound:
     Parameters
     ----------
     upper : float
-        The bound, in nats.
+        The bound in nats.
     estimate : float
-        Mean of the same draws, in nats: what is likely, and no bound.
+        Mean of the same draws in nats: what is likely, and no bound.
     gamma : float
         Probability with which the bound may fail.
     method : {'betting', 'bernstein', 'asymptotic'}
@@ -75,11 +75,11 @@ def entropy_bound(
     ----------
     entropies : array-like of shape (n_draws,)
         Entropy :math:`-\sum_j \pi_j(y) \log \pi_j(y)` of the exact posterior of the
-        secret given each release `y`, in nats. The releases are independent draws from
+        secret given each release `y` in nats. The releases are independent draws from
         the prior and the noise, neither stratified nor antithetic, made after the noise
         was fixed.
     entropy : float
-        Entropy of the secret before the release, in nats.
+        Entropy of the secret before the release in nats.
     n_secrets : int
         Number of values of the secret, at least two. If equal outputs were merged, use
         their number and their `entropy`.
@@ -144,7 +144,7 @@ def density_bound(
         or several draws of the noise `B` to each. `q` is any probability **density**,
         fixed before they were drawn.
     largest : float
-        Proved bound of every log ratio, in nats; not the largest one seen.
+        Proved bound of every log ratio in nats; not the largest one seen.
     gamma : float
         Probability with which the bound may fail, in (0, 1).
     floor : float, default=5.0

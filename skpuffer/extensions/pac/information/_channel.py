@@ -59,9 +59,9 @@ class MixtureChannel:
     -----
     With atoms z_j of weight w_j the posterior is π_j(y) = w_j q(y-z_j) / Σ_k w_k
     q(y-z_k). Mutual information is the mean of log π_J - log w_J over the joint law of
-    the atom J and y, of KL(π(y) || w), of H(w) - H(π(y)), and, for Gaussian noise, of
-    the first less a control variate of mean zero. Gradients are by the identity of
-    mutual information and MMSE.
+    the atom J and y, of KL(π(y) || w), and of H(w) - H(π(y)). For Gaussian noise it is
+    also that of the first less a control variate of mean zero. Gradients are by the
+    identity of mutual information and MMSE.
 
     References
     ----------

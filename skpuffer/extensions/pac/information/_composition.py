@@ -51,7 +51,7 @@ def compose_residual(
     Parameters
     ----------
     residuals : array-like of shape (n_releases,)
-        Lower bounds of the entropy of the whole input given each release, in nats.
+        Lower bounds of the entropy of the whole input given each release in nats.
     entropy : float
         Entropy of the input, in nats, at least each of the residuals.
     discrete : bool, default=True
@@ -93,8 +93,8 @@ def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
 
     Notes
     -----
-    The sum of `information` alone bounds nothing. Of two fair bits, neither their
-    exclusive or nor the second bit tells anything of the first; together they tell all
+    The sum of `information` alone bounds nothing. Take two fair bits: neither their
+    exclusive or nor the second bit tells anything of the first. Together they tell all
     of it. The noise must be independent, and no release chosen by what another showed.
 
     Examples

@@ -325,7 +325,7 @@ def decoder_deviation(
     n_samples : int
         Samples the loss is averaged over.
     bound : float
-        Largest loss, in nats.
+        Largest loss in nats.
     gamma : float
         Either of the two probabilities with which it may fail, in (0, 1).
     rademacher : float, default=0.0

@@ -263,7 +263,7 @@ def algorithm1(
     covariance : array-like of shape (d, d)
         Covariance of sampled outputs, divided by their number.
     v, beta_prime : float
-        The two parts of the budget ``v + beta_prime``, in nats.
+        The two parts of the budget ``v + beta_prime`` in nats.
     c, radius : float
         Security parameter, in the unit of the variances, and bound of the norm of
         outputs.

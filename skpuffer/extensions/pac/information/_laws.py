@@ -172,7 +172,7 @@ class GaussianLaw:
 
 
 class GaussianKernel:
-    """Likelihoods by one matrix product, in standard deviations of the noise."""
+    """Likelihoods by one matrix product in standard deviations of the noise."""
 
     def __init__(self, law: GaussianLaw, points: Floats, weights: Floats) -> None:
         self.rank = law.rank
@@ -455,7 +455,8 @@ class LatticeMarginal:
     Parameters
     ----------
     probabilities : sequence of float
-        Probabilities of 0, 1, 2, ..., each with its negative; they sum to one.
+        Probabilities of the integers from zero on, each with its negative; they sum to
+        one.
 
     Examples
     --------

@@ -194,7 +194,7 @@ class OutputModel:
 
     @cached_property
     def largest(self) -> float:
-        r"""Return the bound of every log ratio, in nats.
+        r"""Return the bound of every log ratio in nats.
 
         :math:`-\log \alpha + \tfrac12 \log\det(I + S N^{-1}) + \tfrac12 R^2` with the
         share, the spread, the noise and the radius.

@@ -578,7 +578,7 @@ def search_law(
     -------
     law : NoiseLaw
     information : float
-        On the bank, in nats: certify it on a fresh one.
+        On the bank in nats: certify it on a fresh one.
 
     Examples
     --------

@@ -31,8 +31,8 @@ def renyi_circulant(
     Parameters
     ----------
     lags : array-like of shape (n_lags,)
-        Entries ``gram[i, i + h]`` for h = 0, 1, ..., zero beyond, or upper bounds on
-        them, in units of the noise's variance.
+        Entries ``gram[i, i + h]`` by h, or upper bounds on them. They are in units of
+        the noise's variance and zero beyond.
     n_batches : int
         Number of bins.
     orders : float or array-like
@@ -148,7 +148,7 @@ class Way(Protocol):
         """Return how many operations the orders up to `order` take."""
 
     def divergences(self, order: int) -> Floats:
-        """Return bounds at the orders 2, 3, ..., `order`, in nats."""
+        """Return bounds at the orders 2, 3, ..., `order` in nats."""
 
 
 class Band(NamedTuple):

@@ -92,7 +92,7 @@ class Bins(Plain, kind="bins"):
 
     @property
     def gram(self) -> Floats:
-        """Inner products of the bins' means, in clip norms squared."""
+        """Inner products of the bins' means in clip norms squared."""
         return _gram(self)
 
     def stand_out(self, variance: float) -> bool:

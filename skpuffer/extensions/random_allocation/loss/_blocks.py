@@ -180,7 +180,7 @@ def block_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     """Bound the hockey-stick divergence in one direction by independent blocks.
 
     It takes no grid of states, and is looser than a Markov chain's bound. `variance` is
-    that of the noise, in clip norms squared.
+    that of the noise in clip norms squared.
     """
 
     def law_at(epsilon: Floats, rung: float) -> ChainLaw:

@@ -41,7 +41,7 @@ class Accuracy(NamedTuple):
     window : int
         Length of the transforms, in grids.
     reach : float
-        Reach of the nodes beyond the loading, in standard deviations.
+        Reach of the nodes beyond the loading in standard deviations.
     """
 
     nodes: int = 160
@@ -196,7 +196,7 @@ def chain_law(
     Notes
     -----
     Given the noise, the likelihood ratio of bin j + h is c exp(a rho^h x) as a function
-    of the state x at bin j, with a the loading, rho the decay and c > 0, of either of
+    of the state x at bin j. Here a is the loading, rho the decay and c > 0 of either of
     the two autoregressions while the other is given.
 
     Where the record is removed the divergence is the mean of a convex non-decreasing
@@ -324,14 +324,14 @@ def chain_replaced(
 
     Notes
     -----
-    The divergence is the mean of ``(sum_i A_i - exp(epsilon) B_i)₊ / size``, where
-    A_i = exp(y_i - v/2) and B_i = exp(-y_i - v/2) for y_i of covariance `cover` and
+    The divergence is the mean of ``(sum_i A_i - exp(epsilon) B_i)₊ / size``, where A_i
+    = exp(y_i - v/2) and B_i = exp(-y_i - v/2) for y_i of covariance `cover` and
     variance v. Given the noise, those of bin j + h are c w^(-rho^h) and c' w^(rho^h) as
-    functions of w = exp(-a x), with x the state at bin j: the first is convex in w and
-    the second, of which there is a negative multiple, concave. So the divergence is
-    convex in w, and splits preserve the mean of w. To split in x, or in exp(a x), would
-    be no bound. As the function increases in x, what lies below the nodes may be moved
-    up; what lies above them is moved down, and the most that this takes away charged.
+    functions of w = exp(-a x), with x the state at bin j: the first is convex in w. The
+    second enters by a negative multiple and is concave. So the divergence is convex in
+    w, and splits preserve the mean of w. To split in x, or in exp(a x), would be no
+    bound. As the function increases in x, what lies below the nodes may be moved up;
+    what lies above them is moved down, and the most that this takes away charged.
     """
     factor = math.exp(epsilon)
     if cover.own == 0:
@@ -452,7 +452,7 @@ _NOISE = 0.3
 
 
 class Plan(NamedTuple):
-    """A window of bins and a cover of its lags, in clip norms squared."""
+    """A window of bins and a cover of its lags in clip norms squared."""
 
     size: int
     cover: Cover
@@ -504,7 +504,7 @@ def _law(
 def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> Floats:
     """Bound the hockey-stick divergence in one direction by a Markov chain.
 
-    `variance` is that of the noise, in clip norms squared.
+    `variance` is that of the noise in clip norms squared.
     """
 
     def law_at(epsilon: Floats, rung: float) -> ChainLaw:

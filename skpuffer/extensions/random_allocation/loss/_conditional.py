@@ -49,7 +49,7 @@ class StepPair:
 
     @property
     def spread(self) -> float:
-        """Rough standard deviation of the loss, in nats."""
+        """Rough standard deviation of the loss in nats."""
         # that of two Gaussians whose Pearson divergence is exp(spread²) - 1
         weights, means = np.array(self.weights), np.array(self.means)
         excess = np.expm1(np.minimum(np.multiply.outer(means, means), 700.0))
@@ -152,7 +152,7 @@ def conditional_epsilon(
     Returns
     -------
     float
-        At least zero, in nats.
+        At least zero in nats.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def conditional_delta(
     noise : float
         Standard deviation of each row.
     epsilon : float
-        At least zero, in nats.
+        At least zero in nats.
     delta : float
         The target, of which `share` is paid whatever is found.
     direction : {'remove', 'add'}, default=None

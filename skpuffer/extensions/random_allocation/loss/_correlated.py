@@ -90,9 +90,9 @@ def _by_conditions(
 class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"):
     """Dominating pair of a record in bins kept for a run, under correlated noise.
 
-    With the record, which is in bin i of b with probability 1 / b, ``C @ sums + Z`` is
+    The record is in bin i of b with probability 1 / b. With it ``C @ sums + Z`` is
     dominated by the mixture of N(m_i, sigma² I), where m_i is the most that the record
-    adds to its rows, and without it by N(0, sigma² I). The results are upper bounds.
+    adds to its rows. Without it N(0, sigma² I) dominates. The results are upper bounds.
 
     Parameters
     ----------
@@ -107,8 +107,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     replaced : bool, default=False
         Whether one record is replaced by another, else added or removed.
     method : str, default='best'
-        The bound: 'best', the least of all, or 'chain', 'blocks', 'closed', 'renyi',
-        'unamplified' or 'conditional'; see
+        The bound by name; 'best' is the least of all. See
         :class:`~skpuffer.accountants.RandomAllocation`. Directions without a bound of
         the method take 'unamplified'.
     target : float, default=None
@@ -194,7 +193,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         return self._least(np.array([float(epsilon)]), adding)[1]
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
-        """Return bounds on the Rényi costs at many orders, in nats."""
+        """Return bounds on the Rényi costs at many orders in nats."""
         return self._directed_costs(orders, adding=False)
 
     def _directed_costs(self, orders: tuple[float, ...], adding: bool) -> list[float]:
@@ -329,5 +328,5 @@ class _Added(Reversed):
     pair: CorrelatedAllocationPair
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
-        """Return bounds on the Rényi costs at many orders, in nats."""
+        """Return bounds on the Rényi costs at many orders in nats."""
         return self.pair._directed_costs(orders, adding=True)

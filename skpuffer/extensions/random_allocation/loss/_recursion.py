@@ -199,8 +199,8 @@ class Summed(NamedTuple):
 def summed(state: State, masses: Floats, size: int, window: int) -> Summed:
     """Return the law of the sum, over the steps of a chain, of a term given the state.
 
-    `masses` (n_first, n_second, n_points): masses of a step's term, given the state, on
-    a grid; perhaps tilted. `size`: number of steps. `window`: length of the transforms.
+    `masses` (n_first, n_second, n_points): masses of a step's term on a grid given the
+    state, perhaps tilted. `size`: number of steps. `window`: length of the transforms.
     Mass beyond is wrapped around.
 
     Notes
@@ -381,7 +381,7 @@ def divergences(weights: Floats, top: float, shared: float, n_bins: int) -> Floa
     Returns
     -------
     ndarray of shape (order - 1,)
-        At the orders 2, 3, ..., rounded up, in nats.
+        In nats at the orders 2, 3, ...; rounded up.
     """
     order = np.arange(2.0, len(weights))
     with np.errstate(divide="ignore"):

@@ -132,7 +132,7 @@ ORDERS = tuple(range(2, 129))
 
 
 class DirectedCosts(NamedTuple):
-    """Rényi divergences in both directions, in nats.
+    """Rényi divergences in both directions in nats.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def renyi_epsilon(
     Returns
     -------
     float
-        At least zero, in nats.
+        At least zero in nats.
 
     Examples
     --------

@@ -35,7 +35,7 @@ from skpuffer.releases import (
 
 
 class StepMoves(NamedTuple):
-    """Factors by which one record moves each step's release, in clip norms."""
+    """Factors by which one record moves each step's release in clip norms."""
 
     factors: Floats
     assumptions: tuple[Statement, ...]
@@ -248,7 +248,7 @@ class CappedRun:
     count : int
         How many records differ, at most.
     factors : ndarray of shape (n_steps,)
-        How far one of them moves each step, in clip norms.
+        How far one of them moves each step in clip norms.
     law : tuple of float or None
         Bounds of the probability that more than 0, 1, ... records differ.
     """
@@ -261,7 +261,7 @@ class CappedRun:
 
     @property
     def largest(self) -> float:
-        """Largest move of a step, in clip norms."""
+        """Largest move of a step in clip norms."""
         if type(self.release.sampling) in DISCREPANCIES:
             most = discrepancy(self.release, self.count).largest
         else:
@@ -276,7 +276,7 @@ class CappedRun:
 
     @property
     def squares(self) -> float:
-        """Sum over all steps of the squared move, in clip norms: largest, or mean.
+        """Sum over all steps of the squared move in clip norms: largest, or mean.
 
         See Sliced Rényi Pufferfish privacy, Propositions 5.1 and 5.2.
         """
@@ -302,7 +302,7 @@ class CappedRun:
         return -(-self.release.n_records // self.release.steps_per_epoch)
 
     def costs(self, orders: Floats, length: float) -> Floats:
-        """Return the Rényi costs of the whole run by order, in nats.
+        """Return the Rényi costs of the whole run by order in nats.
 
         `length` is that of the longest clipped gradient, in deviations of the noise.
         """
