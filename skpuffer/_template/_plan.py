@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._intervals import interval_width
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.numbers import check_option, check_probability
 
@@ -199,7 +200,7 @@ def confidence_interval(
         raise unsupported_error(
             "release.no_confidence_intervals", owner=type(self).__name__
         )
-    width = self.noise_.interval_width(level)
+    width = interval_width(self.noise_, level)
     return {
         name: _interval(getattr(self, name), getattr(self, f"{name}std_"), width)
         for name in known

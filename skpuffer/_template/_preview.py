@@ -21,6 +21,7 @@ from skpuffer.privacy import Preview
 from skpuffer.schema import Date, Number, Schema
 from skpuffer.utils._reading import as_table, ordered_labels
 
+from ._intervals import noise_error
 from ._reading import declared_classes
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def preview_of(copy: Any, plan: Any, n_records: int | None = None) -> Preview:
         estimator=type(copy).__name__,
         noise=noise,
         certificate=plan.whole,
-        error=release.noise_error(noise),
+        error=noise_error(release, noise),
         std=std,
     )
 

@@ -7,7 +7,6 @@ from skpuffer.extensions.sliced import (
     SlicedWasserstein,
 )
 from skpuffer.kernel.certificates import Claim as Claim
-from skpuffer.kernel.sums import QUERY_FIELDS as QUERY_FIELDS
 from skpuffer.kernel.sums import sensitivity_bound as sensitivity_bound
 
 from ._additive import (
@@ -22,6 +21,7 @@ from ._base import Account, Accountant, Calibration, Found, Support, accounts_fo
 from ._best import Best
 from ._compatibility import compatibility_table
 from ._composition import PrivacyLoss, RenyiDP
+from ._fields import QUERY_FIELDS as QUERY_FIELDS
 from ._overlap import OverlapAmplification
 from ._quilts import MarkovQuilt
 from ._shaped import ShapedWasserstein

@@ -17,12 +17,7 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.kernel.answers import (
-    SELECTION_FIELDS,
-    VOTE_FIELDS,
-    SelectionSteps,
-    selection_noises,
-)
+from skpuffer.kernel.answers import SelectionSteps, selection_noises
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed import (
     Promise,
@@ -43,16 +38,14 @@ from skpuffer.kernel.numbers import (
     largest_argument,
     raise_until,
 )
-from skpuffer.kernel.partitions import PARTITION_FIELDS
 from skpuffer.kernel.steps import (
-    GRADIENT_FIELDS,
     Accounting,
     Dominated,
     GradientSteps,
     StepsOfRelease,
     steps_of,
 )
-from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, delta_left
+from skpuffer.kernel.sums import delta_left
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import (
     GaussianCurve,
@@ -78,6 +71,14 @@ from ._base import (
     Found,
     accounts_for,
     check_order_or_delta,
+)
+from ._fields import (
+    GRADIENT_FIELDS,
+    PARTITION_FIELDS,
+    QUERY_FIELDS,
+    SELECTION_FIELDS,
+    STAGE_FIELDS,
+    VOTE_FIELDS,
 )
 
 __all__ = ["PrivacyLoss", "RenyiDP"]

@@ -18,7 +18,6 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.kernel.answers import VOTE_FIELDS
 from skpuffer.kernel.certificates import Claim, certificate_of
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
@@ -30,8 +29,7 @@ from skpuffer.kernel.numbers import (
     check_probability,
     root_above,
 )
-from skpuffer.kernel.steps import GRADIENT_FIELDS
-from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, check_stage_noise
+from skpuffer.kernel.sums import check_stage_noise
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate
 from skpuffer.releases import (
@@ -51,6 +49,7 @@ from ._base import (
     check_pure,
     check_values,
 )
+from ._fields import GRADIENT_FIELDS, QUERY_FIELDS, STAGE_FIELDS, VOTE_FIELDS
 from ._quilt_runs import (
     QuiltCurve,
     QuiltPart,

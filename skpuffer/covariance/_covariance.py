@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._intervals import interval_width
 from skpuffer._template._lazy_tables import clipped
 from skpuffer._template._weights import Weighting, without_weights
 from skpuffer.base import PrivateEstimatorMixin, WeightedFit
@@ -255,7 +256,7 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         level = check_probability(level=level)
         if of == "population":
             check_independent(self)
-        width = self.noise_.interval_width(level)
+        width = interval_width(self.noise_, level)
         found = {}
         for name, errors in self._errors.items():
             ends = errors.interval(level, of, width)

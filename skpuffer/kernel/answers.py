@@ -16,37 +16,6 @@ from skpuffer.kernel.releases import SelectionRelease
 from skpuffer.kernel.steps import Accounting, StepsOfRelease
 from skpuffer.kernel.votes import VoteRelease
 
-__all__ = [
-    "SELECTION_FIELDS",
-    "VOTE_FIELDS",
-    "SelectionSteps",
-    "VoteSteps",
-    "selection_curve",
-    "selection_noises",
-]
-
-
-#: What is read of a vote.
-VOTE_FIELDS: frozenset[str] = frozenset(
-    {
-        "assumptions",
-        "context",
-        "groups",
-        "max_answers",
-        "n_queries",
-        "n_records",
-        "n_teachers",
-        "name",
-        "relation",
-        "threshold",
-        "threshold_noise_ratio",
-        # Immaterial: only counts of classes that a vote leaves or joins move, and each
-        # counts as released whatever the others said.
-        "n_classes",
-        "query",
-    }
-)
-
 _SOURCE = Statement("source.noisy_vote_counts")
 
 
@@ -172,12 +141,6 @@ _STATEMENTS = {
     "add_remove_vote": "assume.record_has_one_voter",
 }
 
-
-#: What is read of a selection.
-SELECTION_FIELDS: frozenset[str] = frozenset(
-    {"assumptions", "context", "n_records", "name", "scores"}
-)
-
 #: Mechanism, and what dominates a round of range r at scale one.
 _MECHANISMS: dict[type[Noise], tuple[Statement, Callable[[float], DescribedPair]]] = {
     GumbelNoise: (
@@ -201,11 +164,6 @@ def selection_noises(
     noise : Noise
         The noise asked for: its family, if it is one of scores; any other stands for
         all of them.
-    release : SelectionRelease
-
-    Returns
-    -------
-    tuple of type
     """
     if type(noise) in _MECHANISMS:
         return (type(noise),)
@@ -231,8 +189,6 @@ def selection_curve(
 
     Parameters
     ----------
-    noise : Noise
-    release : SelectionRelease
     relation : {'add_remove', 'replace'}
     count : int
         How many records differ at most.
@@ -241,12 +197,10 @@ def selection_curve(
 
     Returns
     -------
-    curve : PrivacyLossCurve
     shift : Shift
         The largest range of a round.
     source : Statement
         Where the cost of a round is proved.
-    statement : Statement
 
     Raises
     ------

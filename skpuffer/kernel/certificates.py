@@ -17,18 +17,6 @@ from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
 from skpuffer.kernel.releases import Release
 
-__all__ = [
-    "Certificate",
-    "Claim",
-    "Names",
-    "Rule",
-    "certificate_of",
-    "certificates_are",
-    "certificates_from",
-    "prove",
-]
-
-
 # How far from the budget, in parts of it, what the noise spends may be: above it by
 # rounding alone, below it by as much as a search for the scale may leave.
 _ABOVE, _BELOW = 1e-6, 1e-2
@@ -419,6 +407,7 @@ class Certificate(Claim):
 
 
 def in_statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:
+    """Return assumptions as statements, also those given in words."""
     return tuple(a if isinstance(a, Statement) else stated(a) for a in given)
 
 
@@ -432,7 +421,6 @@ class Names:
 
     Parameters
     ----------
-    release, accountant, scenario : str
     table : str or None
         Public name of the table.
     n_records : int or None
@@ -472,16 +460,10 @@ def prove(
     ----------
     noise : Noise
         As it will be drawn, but for the room that its grid takes.
-    release : Release
     fact : Fact
         A scenario's knowledge of the release.
     rule : callable
         Returns the :class:`Claim` that a theorem makes of a noise.
-    names : Names
-
-    Returns
-    -------
-    Certificate
 
     Raises
     ------
@@ -495,17 +477,6 @@ def certificate_of(
     claim: Claim, release: Release, fact: Fact, names: Names
 ) -> Certificate:
     """Return the certificate of a claim, if a theorem may claim that.
-
-    Parameters
-    ----------
-    claim : Claim
-    release : Release
-    fact : Fact
-    names : Names
-
-    Returns
-    -------
-    Certificate
 
     Raises
     ------

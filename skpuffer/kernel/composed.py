@@ -19,18 +19,6 @@ from skpuffer.kernel.numbers import Floats, check_probability
 from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.kernel.steps import Accounting, GradientSteps, StepsOfRelease
 
-__all__ = [
-    "Promise",
-    "Reading",
-    "claim_of_steps",
-    "is_of_bins",
-    "law_account",
-    "read_losses",
-    "read_renyi",
-    "renyi_costs",
-    "worst_delta",
-]
-
 #: How likely the numbers of records that have a curve are exceeded, relatively to
 #: delta: many where curves are in closed form, and one where they take grids.
 _LEVELS = np.geomspace(1e8, 1e-3, 100)
@@ -51,14 +39,11 @@ def law_account(
     ----------
     steps : StepsOfRelease
         With a law.
-    noise : Noise
     delta : float
         Near which the curve is to be good.
-    max_memory : float
 
     Returns
     -------
-    curve : CountLawCurve
     accounting : Accounting
         That of the largest number which the curve holds one for.
     """
@@ -98,17 +83,7 @@ Reading = tuple[float, float | None, PrivacyCurve, tuple[Statement, ...]]
 
 
 def worst_delta(pair: TradeOffs, epsilon: float) -> float:
-    """Return the bound of the divergence in the worse direction.
-
-    Parameters
-    ----------
-    pair : DominatingPair
-    epsilon : float
-
-    Returns
-    -------
-    float
-    """
+    """Return the bound of the divergence in the worse direction."""
     at = np.array([epsilon])
     found = float(pair.delta(at)[0])
     if getattr(pair, "symmetric", False):
@@ -128,7 +103,6 @@ class Promise:
     ----------
     alpha : float or None
         Rényi order; None for a promise with a delta.
-    delta : float or None
     left : float or None
         The part of `delta` that the event of the steps leaves to the noise, given its
         complement.
@@ -165,12 +139,6 @@ def claim_of_steps(
         As calibrated, or as given.
     steps : StepsOfRelease
         Between tables that are neighbours by the fact.
-    fact : Adjacency
-    promise : Promise
-
-    Returns
-    -------
-    Claim
     """
     reading, found, is_mean = _read(noise, steps, promise)
     epsilon, lower, curve, remarks = reading
@@ -269,16 +237,10 @@ def read_losses(
 
     Parameters
     ----------
-    curve : GaussianCurve or PrivacyLossCurve
-    delta : float
     asked : float
         An epsilon that will do.
     max_memory : float
         In MiB, that the grid was given.
-
-    Returns
-    -------
-    Reading
     """
     if isinstance(curve, GaussianCurve):
         epsilon = float(curve.epsilon(delta))
@@ -329,16 +291,10 @@ def read_renyi(
 
     Parameters
     ----------
-    curve : GaussianCurve or PrivacyLossCurve
-    delta : float or None
     orders : tuple of float
         At which costs are added, with `alpha`.
     alpha : float or None
         If there is no delta.
-
-    Returns
-    -------
-    Reading
     """
     # The table is what the certificate holds: finitely many orders, of which any one
     # gives a promise, and the best one the epsilon.

@@ -26,11 +26,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.kernel.plain import Plain
 
-__all__ = [
-    "CountLawCurve",
-    "RenyiCurve",
-]
-
 
 @dataclass(frozen=True)
 class RenyiCurve(Plain, kind="renyi"):

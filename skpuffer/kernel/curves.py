@@ -28,21 +28,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.kernel.plain import Plain
 
-__all__ = [
-    "BeliefCurve",
-    "ComposedPair",
-    "DescribedPair",
-    "Events",
-    "HasDelta",
-    "NoiseCurve",
-    "Pair",
-    "PairFamily",
-    "PrivacyCurve",
-    "TradeOffs",
-    "renyi_to_approximate",
-    "renyi_to_delta",
-]
-
 
 class PrivacyCurve(Protocol):
     """Privacy curve of one mechanism: its cost in every form of a promise."""
@@ -269,7 +254,6 @@ def conversion_terms(orders: Floats, delta: float) -> Floats:
     Parameters
     ----------
     orders : ndarray of shape (n_orders,)
-    delta : float
 
     Returns
     -------

@@ -34,9 +34,6 @@ from skpuffer.kernel.numbers import (
 from skpuffer.kernel.pairs import renyi_of_pair
 from skpuffer.kernel.plain import Plain
 
-__all__ = ["Accounted", "PrivacyLossCurve", "Reversed"]
-
-
 #: Pairs in one direction, and how many steps each one dominates.
 Steps = tuple[tuple[Pair, int], ...]
 

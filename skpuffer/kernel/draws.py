@@ -33,16 +33,6 @@ import numpy as np
 from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import Floats, Indices
 
-__all__ = [
-    "exact_exponential",
-    "exact_normal",
-    "is_secret",
-    "rounded_multiple",
-    "secret_generator",
-    "spawned",
-]
-
-
 _KEY_BITS = 256
 _ROUNDS = 20
 
@@ -73,15 +63,6 @@ def is_secret(rng: np.random.Generator) -> bool:
 def spawned(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
     """Return independent generators, secret ones where the parent is one.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    n : int
-
-    Returns
-    -------
-    list of n numpy.random.Generator
-
     Notes
     -----
     ``rng.spawn`` mixes seeds by a hash that is not cryptographic. Keys of secret
@@ -107,7 +88,6 @@ def noise_generator(
 
     Returns
     -------
-    rng : numpy.random.Generator
     seeded : bool
         Whether the noise can be reproduced by whoever knows the seed.
     """
@@ -194,20 +174,12 @@ def _exp_minus(
 def exact_exponential(n: int, rng: np.random.Generator) -> tuple[Indices, np.ndarray]:
     """Draw exponential numbers of mean one, exactly.
 
-    Parameters
-    ----------
-    n : int
-    rng : numpy.random.Generator
-
     Returns
     -------
     whole : ndarray of shape (n,)
         Integer parts.
     words : ndarray of shape (n,) of uint64
         First bits of the fractions, whose other bits are independent and uniform.
-
-    Notes ----- A uniform fraction x is kept with chance exp(-x), and each one that is
-    not counts for the integer part (von Neumann 1951).
     """
     whole = np.zeros(n, dtype=np.int64)
     words = np.zeros(n, dtype=np.uint64)
@@ -223,11 +195,6 @@ def exact_exponential(n: int, rng: np.random.Generator) -> tuple[Indices, np.nda
 
 def exact_normal(n: int, rng: np.random.Generator) -> tuple[Indices, np.ndarray]:
     """Draw magnitudes of standard normal numbers, exactly.
-
-    Parameters
-    ----------
-    n : int
-    rng : numpy.random.Generator
 
     Returns
     -------

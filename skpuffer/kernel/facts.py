@@ -21,16 +21,6 @@ from skpuffer.kernel.votes import VoteRelease
 if TYPE_CHECKING:
     from skpuffer.distributions import Distribution
 
-__all__ = [
-    "Adjacency",
-    "CoupledSamples",
-    "Fact",
-    "OutputDistributions",
-    "OutputSensitivity",
-    "RecordDistributions",
-    "arbitrary_coupling",
-]
-
 
 def arbitrary_coupling(relation: str, count: int, units: str | None = None) -> str:
     """Name, as a coupling, of any two tables that differ in `count` records.
@@ -399,16 +389,7 @@ class Adjacency(Fact):
         object.__setattr__(self, "count", count)
 
     def teachers(self, release: VoteRelease) -> int:
-        """Return how many teachers hold a record that differs, at most.
-
-        Parameters
-        ----------
-        release : VoteRelease
-
-        Returns
-        -------
-        int
-        """
+        """Return how many teachers hold a record that differs, at most."""
         size = self.window
         if size is None:
             size = max(map(len, self.sequences or ()), default=self.count)

@@ -22,8 +22,6 @@ from skpuffer.kernel.sampling import (
     sampling_scheme,
 )
 
-__all__ = ["GradientRelease"]
-
 
 class ClippedGradient(Protocol):
     """How far a record's clipped gradient moves with the record."""

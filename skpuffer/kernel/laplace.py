@@ -20,14 +20,6 @@ from skpuffer.kernel.numbers import (
     raise_until,
 )
 
-__all__ = [
-    "DiscreteLaplaceNoise",
-    "ExponentialNoise",
-    "GumbelNoise",
-    "LaplaceNoise",
-    "exp_remainder",
-]
-
 
 @dataclass(frozen=True)
 class LaplaceNoise(MagnitudeNoise):
@@ -122,10 +114,6 @@ class LaplaceNoise(MagnitudeNoise):
     def _u_for_delta(self, epsilon: float, delta: float) -> float:
         # 1 - exp((epsilon - u) / 2) = delta, solved for u
         return epsilon - 2 * math.log1p(-delta)
-
-    def _interval_width(self, level: float) -> float:
-        # P(|x| > t) = exp(-t) at scale one, of variance 2
-        return -math.log1p(-level) / math.sqrt(2)
 
     def _epsilon(self, delta: float, u: float) -> float:
         # 1 - exp((epsilon - u) / 2) = delta, solved for epsilon
@@ -248,14 +236,6 @@ class DiscreteLaplaceNoise(MagnitudeNoise):
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return self._sample_unit(shape, rng)
 
-    def _interval_width(self, level: float) -> float:
-        # P(|x| > k) = 2 t^(k+1) / (1 + t), at whole numbers k alone
-        t = math.exp(-1 / self.scale)
-        tail = math.log((1 - level) * (1 + t) / 2) * -self.scale
-        whole = max(0, math.ceil(tail * (1 - 1e-12)) - 1)
-        # of a tiny scale the variance is no float
-        return whole / math.sqrt(self._variance()) if whole else 0.0
-
     # -- the magnitude is the displacement itself, an integer z (inf without noise) ----
 
     def _magnitude(self, shift: Shift | Floats) -> Numbers:
@@ -332,11 +312,6 @@ class _IntegerCosts:
     """Costs of a displacement by z, which depend on z and on the scale rho apart.
 
     A search for a scale is one for the ratio ``z / rho``, at this z.
-
-    Parameters
-    ----------
-    noise : DiscreteLaplaceNoise
-    z : float or ndarray
     """
 
     noise: DiscreteLaplaceNoise

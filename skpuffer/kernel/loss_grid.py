@@ -34,21 +34,6 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from skpuffer.kernel.curves import Pair, TradeOffs
 from skpuffer.kernel.numbers import Complexes, Floats, Indices
 
-__all__ = [
-    "Band",
-    "GridTooLargeError",
-    "LossGrid",
-    "Sum",
-    "Tail",
-    "band_of",
-    "excess",
-    "loss_range",
-    "low_frequencies",
-    "on_grid",
-    "tail_quantile",
-]
-
-
 #: Transforms of a sum below it, relative to its mass, are left out.
 _NEGLIGIBLE = 1e-18
 
@@ -152,8 +137,6 @@ def low_frequencies(masses: Floats, n: int, m: int) -> Complexes:
     ----------
     masses : ndarray
         At the points 0, 1, ...
-    n : int
-    m : int
 
     Returns
     -------
@@ -213,12 +196,10 @@ class LossGrid:
     ----------
     step : float
         Distance of the points, in nats.
-    first : int
     masses : ndarray
         Under the first distribution. Rounding may leave some a hair below zero; they
         are kept, as only so the interpolation passes through the trade-off's own
         values.
-    infinity : float
     """
 
     step: float
@@ -298,7 +279,6 @@ def tail_quantile(
     ----------
     curve : callable
         Decreasing, at arrays of epsilon >= 0.
-    tail : float
     rounds : int, default=1
         How often the search is refined: to about 3 %, 0.1 %, ... above the least.
 
@@ -335,7 +315,6 @@ def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
     ----------
     pair : Pair
         As for :func:`on_grid`, hashable: finer grids ask for the same again.
-    tail : float
 
     Returns
     -------
@@ -365,7 +344,6 @@ def on_grid(
         Distance of the grid's points, in nats.
     tail : float
         Mass that may be moved to infinity.
-    max_points : float
     lower : bool, default=False
         Whether the trade-off of the grid is to be nowhere above that of the pair, but
         for a mass of `tail`.
@@ -567,15 +545,6 @@ class Sum:
     def tail(self, tilt: float, max_points: float) -> "Tail":
         """Return the trade-off of the sum, accurate where a tilt puts its mass.
 
-        Parameters
-        ----------
-        tilt : float
-        max_points : float
-
-        Returns
-        -------
-        Tail
-
         Raises
         ------
         GridTooLargeError
@@ -764,8 +733,6 @@ class Tail:
 
         Parameters
         ----------
-        total : Sum
-        tilt : float
         cumulant : float
             Cumulant of the total, at the tilt.
         low : int
@@ -810,8 +777,6 @@ class Tail:
 
         Parameters
         ----------
-        total : Sum
-        tilt : float
         cumulant : float
             Cumulant of the total, at the tilt.
         low : int

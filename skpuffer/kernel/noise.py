@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Protocol, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtri
+from scipy.special import log_ndtr
 
 from skpuffer.exceptions import (
     InfiniteDistanceError,
     Statement,
-    unsupported_error,
     value_error,
 )
 from skpuffer.kernel.draws import noise_generator
@@ -39,14 +38,6 @@ from skpuffer.kernel.numbers import (
     smallest_argument,
 )
 from skpuffer.kernel.plain import Plain, kinds
-
-__all__ = [
-    "GaussianNoise",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_mu",
-]
-
 
 #: Unproved assumptions, in sentences: those of Rényi costs, and those of trade-offs.
 Evidence = tuple[tuple[Statement, ...], tuple[Statement, ...]]
@@ -292,11 +283,6 @@ class Noise(Plain, ABC):
         ----------
         shift : Shift or ndarray
             An array holds one-coordinate shifts.
-
-        Returns
-        -------
-        costs : Costs
-        magnitude : float or ndarray
         """
 
     # -- what a shift costs ----------------------------------------------------------
@@ -629,36 +615,6 @@ class Noise(Plain, ABC):
         deviations: Numbers = plain(np.sqrt(self.variance(dim)))
         return deviations
 
-    def interval_width(self, level: float) -> float:
-        """Return half the width of a central interval, in standard deviations.
-
-        Each coordinate lies within so many of its deviations from zero with at least
-        this probability, whatever its scale.
-
-        Parameters
-        ----------
-        level : float
-            In (0, 1).
-
-        Returns
-        -------
-        float
-            The least such number, zero of no noise.
-
-        Raises
-        ------
-        UnsupportedError
-            If quantiles of the family are not known here.
-        """
-        level = check_probability(level=level)
-        if self.is_zero:
-            return 0.0
-        return self._interval_width(level)
-
-    def _interval_width(self, level: float) -> float:
-        """Half the width of an interval, of noise that is some."""
-        raise unsupported_error("noise.quantiles_unknown", owner=type(self).__name__)
-
 
 class MagnitudeNoise(Noise):
     """Base of noise whose cost depends on a shift only through its magnitude u.
@@ -973,10 +929,6 @@ class GaussianNoise(MagnitudeNoise):
 
     def _epsilon(self, delta: float, u: float) -> float:
         return gaussian_epsilon(delta, u)
-
-    def _interval_width(self, level: float) -> float:
-        # each coordinate is Gaussian, also of correlated noise
-        return float(ndtri((1 + level) / 2))
 
     def covariance_matrix(self, dim: int) -> Floats:
         """Return the covariance of the noise in `dim` coordinates."""

@@ -11,8 +11,6 @@ from typing import ClassVar
 
 from skpuffer.exceptions import value_error
 
-__all__ = ["SLICED", "Notion"]
-
 
 @dataclass(frozen=True, eq=False)
 class Notion:

@@ -18,37 +18,6 @@ from scipy.optimize import brentq
 
 from skpuffer.exceptions import type_error, value_error
 
-__all__ = [
-    "MARGIN",
-    "Booleans",
-    "Complexes",
-    "Floats",
-    "Indices",
-    "Integers",
-    "Number",
-    "Numbers",
-    "check_all_positive",
-    "check_at_least_one",
-    "check_count",
-    "check_each",
-    "check_extent",
-    "check_finite",
-    "check_non_negative",
-    "check_option",
-    "check_order",
-    "check_positive",
-    "check_probability",
-    "check_real",
-    "floats",
-    "largest_argument",
-    "lengths_of",
-    "raise_until",
-    "root_above",
-    "root_below",
-    "smallest_argument",
-    "unit_near",
-]
-
 Booleans = NDArray[np.bool_]
 
 
@@ -103,10 +72,6 @@ def check_real(**named: object) -> float:
     ----------
     **named : one keyword argument
         The name of the parameter and its value.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -345,10 +310,6 @@ def check_finite(**named: object) -> Floats:
     ----------
     **named : one keyword argument
         The name of the parameter and its value.
-
-    Returns
-    -------
-    ndarray of float
 
     Raises
     ------

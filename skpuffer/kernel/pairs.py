@@ -23,31 +23,6 @@ from skpuffer.kernel.loss_grid import excess, tail_quantile
 from skpuffer.kernel.numbers import Booleans, Floats, Integers, check_positive
 from skpuffer.kernel.plain import Plain
 
-__all__ = [
-    "LOG_ROOT",
-    "TAIL",
-    "BoundedRangePair",
-    "DominatingPair",
-    "MixturePair",
-    "MovedPair",
-    "PoissonPair",
-    "PurePair",
-    "ReplacePoissonPair",
-    "ShiftPair",
-    "SubsetGroupPair",
-    "SubsetPair",
-    "log_mixed",
-    "mean_power_excess",
-    "mixture_costs",
-    "participation",
-    "participation_of_subset",
-    "rare_participation",
-    "renyi_of_pair",
-    "seen_excess",
-    "within_reach",
-]
-
-
 #: Width of an interval, times the order, below which weights are those of a series:
 #: what that leaves out is of the order of the square.
 _NARROW = 1e-6
@@ -149,7 +124,6 @@ def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
 
     Parameters
     ----------
-    trials : int
     chance : float
         Chance of each trial.
 
@@ -186,16 +160,10 @@ def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
 def rare_participation(trials: int, chance: float) -> tuple[Integers, Floats]:
     """Support and log-weights of the tail that :func:`participation` lumps.
 
-    Parameters
-    ----------
-    trials : int
-    chance : float
-
     Returns
     -------
     times : ndarray of int
         Empty if nothing is lumped.
-    log_weights : ndarray of float
     """
     times, _ = participation(trials, chance)
     # the last but one is the last that stands for itself
@@ -213,7 +181,6 @@ def participation_of_subset(
 
     Parameters
     ----------
-    n_records : int
     count : int
         Size of the group.
     batch_size : int
@@ -221,7 +188,6 @@ def participation_of_subset(
 
     Returns
     -------
-    times : ndarray of int
     weights : ndarray of float
         Hypergeometric, positive.
     """
@@ -353,7 +319,6 @@ def mixture_costs(
     Parameters
     ----------
     orders : ndarray of shape (n_orders,)
-    share : float
     shifts, log_weights : ndarray of shape (n,)
         Shifts in deviations.
     rare_shifts, rare_log_weights : ndarray of shape (n_rare,)
@@ -740,7 +705,6 @@ class MixturePair(_MixedPair, kind="mixture_pair"):
     ----------
     curve : ShiftCurve
         Curve of the noise against the move of a step's sum.
-    trials : int
     chance : float
         The number of times is Binomial(trials, chance).
 
@@ -789,8 +753,6 @@ class SubsetGroupPair(_MixedPair, kind="subset_group_pair"):
     ----------
     curve : ShiftCurve
         Curve of the noise against the move of a step's sum by one replaced record.
-    n_records : int
-    batch_size : int
     count : int
         Size of the group, at most `n_records`.
 
@@ -844,7 +806,6 @@ class MovedPair(DominatingPair, kind="moved_pair"):
         Curve of the noise against the move from one content of the record to the other.
     joined : ShiftCurve
         Curve of the noise against the move of a step's sum by a record that joins.
-    trials : int
     chance : float
         The number of times is Binomial(trials, chance).
 
@@ -907,7 +868,6 @@ class ReplacePoissonPair(DominatingPair, kind="replace_poisson_pair"):
     ----------
     curve : ShiftCurve
         Curve of the noise against the move of a step's sum by one record.
-    rate : float
 
     References
     ----------

@@ -21,15 +21,6 @@ from skpuffer.kernel.pairs import PurePair
 from skpuffer.kernel.releases import PublicContext, Release
 from skpuffer.kernel.steps import Accounting, StepsOfRelease
 
-__all__ = [
-    "MOST_EPSILON",
-    "PARTITION_FIELDS",
-    "PartitionRelease",
-    "PartitionSteps",
-    "keep_probability",
-    "kept_keys",
-]
-
 #: A larger epsilon is read as this one: it would release hardly any more keys, and
 #: probabilities of a float, times its exponential, would be wrong by more than below.
 MOST_EPSILON = 8.0
@@ -47,7 +38,6 @@ def keep_probability(counts: Indices, epsilon: float, delta: float) -> Floats:
 
     Parameters
     ----------
-    counts : ndarray of int
     epsilon, delta : float
         Positive.
 
@@ -136,12 +126,6 @@ class PartitionRelease(Release):
         return self.max_keys * (1 if relation == "add_remove" else 2)
 
 
-#: What is read of the selection of keys.
-PARTITION_FIELDS: frozenset[str] = frozenset(
-    {"assumptions", "context", "delta", "max_keys", "max_units", "n_records", "name"}
-)
-
-
 class _OfCoins(float):
     """Mass of an event of coins, and not of tables."""
 
@@ -218,7 +202,6 @@ def kept_keys(
         Units that hold each key.
     noise : DiscreteLaplaceNoise
         As certified.
-    rng : numpy.random.Generator
 
     Returns
     -------

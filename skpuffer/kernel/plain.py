@@ -3,15 +3,11 @@
 import math
 from dataclasses import fields
 from functools import singledispatch
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import stated, value_error
 from skpuffer.kernel import loaders
-
-__all__ = ["Plain", "from_plain", "kinds", "to_plain"]
-
 
 _LIBRARY = __name__.partition(".")[0]
 
@@ -38,7 +34,7 @@ class Plain:
         # else. Those of this library are the first.
         foreign = cls.__module__.partition(".")[0] != _LIBRARY
         if foreign:
-            _load_kinds()
+            load_kinds()
         if kind is not None:
             held = _KINDS.setdefault((cls.kind_key, kind), cls)
             # unless it is the same class, defined anew in a notebook: the corrected
@@ -90,10 +86,6 @@ def to_plain(value: object) -> object:
     value : object
         Numbers, text, None, arrays, tuples, lists, dicts, or an object that has a
         method `to_dict`.
-
-    Returns
-    -------
-    object
     """
     written = getattr(value, "to_dict", None)
     return value if written is None else written()
@@ -120,69 +112,7 @@ def _(value: float) -> object:
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-@singledispatch
-def from_plain(value: object) -> object:
-    """Return the data that :func:`to_plain` wrote, with tuples for lists.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    ValueError
-        If there is something of a kind that is not known.
-    """
-    return value
-
-
-@from_plain.register
-def _(value: list) -> object:  # type: ignore[type-arg]
-    return tuple(map(from_plain, value))
-
-
-@from_plain.register
-def _(value: str) -> object:
-    # texts that may be just these are kept away from here by whoever reads them
-    return float(value) if value in ("inf", "-inf", "nan") else value
-
-
-@from_plain.register
-def _(value: dict) -> object:  # type: ignore[type-arg]
-    if value.keys() == {"code", "parameters", "text"}:
-        return stated(value)
-    # noise goes by its family, all else by its kind
-    for key in ("kind", "family"):
-        if type(value.get(key)) is str:
-            return _of_kind(key, value)
-    return {name: from_plain(part) for name, part in value.items()}
-
-
-def _load_kinds() -> None:
+def load_kinds() -> None:
+    """Load the modules that declare kinds."""
     for load in loaders:
         load()
-
-
-def _of_kind(key: str, plain: dict[str, Any]) -> object:
-    if (key, plain[key]) not in _KINDS:
-        _load_kinds()
-    kind = _KINDS.get((key, plain[key]))
-    # only classes that declared themselves are made, never one named by the data
-    if kind is None:
-        names = ", ".join(sorted(map(repr, kinds(key))))
-        raise value_error(
-            "table.data_kind_unknown", key=key, plain=plain[key], names=names
-        )
-    values = {name: from_plain(part) for name, part in plain.items() if name != key}
-    try:
-        # through the constructor, so that fields are checked as they were the first
-        # time
-        return kind.read_back(values)  # type: ignore[attr-defined]
-    except (TypeError, KeyError) as error:
-        raise value_error(
-            "table.data_fields_missing", key=key, plain=plain[key], error=error
-        ) from None

@@ -18,9 +18,6 @@ from skpuffer.kernel.pairs import (
     within_reach,
 )
 
-__all__ = ["GaussianPoissonGroup", "GaussianPoissonPair"]
-
-
 # Epsilons times components of a mixture that are treated at once: bounds the memory.
 _BLOCK = 2**16
 
@@ -277,7 +274,6 @@ class GaussianPoissonGroup(DominatingPair, kind="gaussian_poisson_group"):
         Curve of Gaussian noise against the move of a step's sum by one record.
     rate : float
         In (0, 1).
-    count : int
 
     Examples
     --------

@@ -31,16 +31,6 @@ from skpuffer.kernel.run import add_noise
 if TYPE_CHECKING:
     from skpuffer.kernel.noise import Noise
 
-__all__ = [
-    "NORMS",
-    "AdaptiveRelease",
-    "QueryRelease",
-    "Sensitivity",
-    "Stage",
-    "convert_norm",
-    "stacked_sensitivity",
-]
-
 
 # what is asked of it loads then, and most releases ask nothing
 
@@ -318,7 +308,6 @@ class Ball:
 
     Parameters
     ----------
-    radius : float
     center : float or array-like of shape (dim,), default=0.0
 
     Examples
@@ -676,14 +665,6 @@ class AdaptiveRelease(QueryRelease):
         """
         return self.unit(stage) * float(np.max(noise.std(1)))
 
-    def noise_error(self, noise: Noise) -> Floats:
-        """Return that of all stages; see :meth:`.VoteRelease.noise_error`."""
-        # in a row, each in its own units
-        return np.repeat(
-            [self.deviation(i, noise) for i in range(len(self.stages))],
-            [stage.dim * stage.times for stage in self.stages],
-        )
-
     def run(self, X: object, y: object = None) -> NoReturn:
         """Refuse: there is no exact vector before the noisy ones are known.
 
@@ -848,10 +829,6 @@ def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
     ----------
     sensitivities : iterable of Sensitivity
         For both relations, in each of `NORMS`.
-
-    Returns
-    -------
-    Sensitivity
     """
     blocks = list(sensitivities)
     return Sensitivity(

@@ -15,15 +15,6 @@ from skpuffer.kernel.numbers import Floats, check_count
 if TYPE_CHECKING:
     from skpuffer.kernel.noise import Noise
 
-__all__ = [
-    "Part",
-    "PublicContext",
-    "RangedScores",
-    "Release",
-    "SelectionRelease",
-    "TableElsewhere",
-]
-
 
 #: Steps from zero to one of the grid that numbers in [-1, 1] are rounded to. Sums of
 #: fewer than 2**32 of them are whole numbers of 64 bits, whatever their order.
@@ -86,10 +77,6 @@ class TableElsewhere(ABC):
     @abstractmethod
     def rounding(self, contribution: Contribution) -> Floats:
         """Return how far the contribution of one record is rounded, at most.
-
-        Parameters
-        ----------
-        contribution : callable
 
         Returns
         -------
@@ -238,23 +225,6 @@ class Release:
         """Whether a move of one contribution bounds that of the release."""
         return self.is_sum or self.modulus is not None
 
-    def noise_error(self, noise: Noise) -> Floats | None:
-        """Return the root mean square error by noise of each coordinate noised.
-
-        Parameters
-        ----------
-        noise : Noise
-            As calibrated.
-
-        Returns
-        -------
-        ndarray of shape (dim,) or None
-            In the units of what is noised; a single number for all where the length is
-            not known beforehand, infinite where the noise has no variance. None of a
-            choice, which is no number with noise.
-        """
-        return np.atleast_1d(noise.std(getattr(self, "dim", None)))
-
 
 class RangedScores(Protocol):
     """Scores of candidates, by which one or several of these are chosen in rounds.
@@ -395,9 +365,6 @@ class SelectionRelease(Release):
         tuple of float
         """
         return tuple(r for scores in self.scores for r in scores.ranges(relation))
-
-    def noise_error(self, noise: Noise) -> None:
-        """Return None: how far off a choice is depends on the rows."""
 
     def choose(self, X: object, noise: Noise, rng: np.random.Generator) -> Floats:
         """Return what is chosen by a table: private by the noise, and all that leaves.

@@ -36,22 +36,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.queries import QueryRelease
     from skpuffer.kernel.releases import Release
 
-__all__ = [
-    "add_noise",
-    "draws_exactly",
-    "less_room_for_grid",
-    "noise_grid",
-    "noise_rows",
-    "noisy_scores",
-    "noisy_value",
-    "on_grid",
-    "run",
-    "sample_on_grid",
-    "to_grid",
-    "with_room_for_grid",
-    "without_room",
-]
-
 
 #: What an execution returns.
 Output = TypeVar("Output")
@@ -92,10 +76,8 @@ def run(
         Certificate of this release.
     noise : Noise
         That it certifies.
-    release : Release
     execute : callable
         Computes from the rows, and draws. Takes the noise and the generator.
-    rng : numpy.random.Generator
     tell : callable
         Tells whoever pays for it, and raises if somebody refuses.
 
@@ -140,11 +122,8 @@ def noisy_value(
 
     Parameters
     ----------
-    release : QueryRelease
     X, y : array-like
         The private rows.
-    noise : Noise
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -164,8 +143,6 @@ def noisy_scores(scores: Floats, noise: Noise, rng: np.random.Generator) -> Floa
     Parameters
     ----------
     scores : ndarray of shape (n_candidates,)
-    noise : GumbelNoise or ExponentialNoise
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -184,12 +161,6 @@ def noise_rows(
     noise: Noise, dim: int, n_rows: int, rng: np.random.Generator
 ) -> Iterator[Floats]:
     """Yield independent draws of noise, several small ones made at a time.
-
-    Parameters
-    ----------
-    noise : Noise
-    dim, n_rows : int
-    rng : numpy.random.Generator
 
     Yields
     ------
@@ -228,7 +199,6 @@ def noise_grid(noise: Noise, n_records: int, *, integer: bool = False) -> Floats
 
     Parameters
     ----------
-    noise : Noise
     n_records : int
         Public: rounding errors grow with it.
     integer : bool, default=False
@@ -265,9 +235,6 @@ def add_noise(
     ----------
     exact : ndarray
         Its last axis is the coordinates.
-    noise : Noise
-    rng : numpy.random.Generator
-    n_records : int
     integer : bool, default=False
         As of `noise_grid`.
 
@@ -315,7 +282,6 @@ def sample_on_grid(
         That grid.
     shape : tuple of int
         Its last axis is the coordinates.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -361,12 +327,10 @@ def with_room_for_grid(
     ----------
     noise : Noise
         Calibrated for the sensitivity.
-    n_records : int
     sensitivity : float
         In `units`.
     norm : float
         Norm of the sensitivity.
-    dim : int
     units : float or ndarray of shape (dim,), default=1.0
     moved : float, default=0.0
         How much further records may move the exact value than the sensitivity says, as
@@ -404,10 +368,6 @@ def less_room_for_grid(
         That is drawn.
     n_records, sensitivity, norm, dim, units, moved : optional
         As for `with_room_for_grid`.
-
-    Returns
-    -------
-    Noise
     """
     share = _share(noise, n_records, sensitivity, norm, dim, units, moved)
     return noise.with_scale(np.asarray(noise.scale) / (1 + share))
@@ -482,10 +442,8 @@ def on_grid(
 
     Parameters
     ----------
-    noise : Noise
     certificate : Certificate
         Certificate of that noise.
-    release : Release
     rng : numpy.random.Generator
         Generator of the noise.
     rounding : ndarray of shape (dim,), default=None
@@ -559,10 +517,6 @@ def without_room(
         Certificate of the sensitivity.
     release, rounding, any_records : optional
         As for :func:`on_grid`.
-
-    Returns
-    -------
-    Noise
     """
     covered = _to_cover(noise, certificate, release, rounding, any_records)
     return less_room_for_grid(noise, *covered)
@@ -584,15 +538,10 @@ def _to_cover(
 
     Parameters
     ----------
-    noise : Noise
     certificate : Certificate
         Certificate of the sensitivity.
     release, rounding, any_records : optional
         As for :func:`on_grid`.
-
-    Returns
-    -------
-    tuple
     """
     trained = _is_trained(release)
     return (

@@ -25,17 +25,6 @@ from skpuffer.kernel.numbers import Indices, check_count
 if TYPE_CHECKING:
     from skpuffer.kernel.gradients import GradientRelease
 
-__all__ = [
-    "SCHEMES",
-    "FixedSizeSampling",
-    "FullBatchSampling",
-    "PoissonSampling",
-    "SamplingScheme",
-    "ShuffledEpochsSampling",
-    "WithReplacementSampling",
-    "sampling_scheme",
-]
-
 
 # Expected number of records that are drawn at once for Poisson batches: enough to pay
 # for the calls, and small beside the records themselves.
@@ -433,14 +422,6 @@ SCHEMES: dict[str, SamplingScheme] = {
 
 def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
     """Return a sampling scheme, given it or its name.
-
-    Parameters
-    ----------
-    sampling : str or SamplingScheme
-
-    Returns
-    -------
-    SamplingScheme
 
     Raises
     ------

@@ -38,16 +38,6 @@ from skpuffer.kernel.sampling import (
 )
 from skpuffer.kernel.votes import VoteRelease
 
-__all__ = [
-    "GRADIENT_FIELDS",
-    "Accounting",
-    "CorrelatedRuns",
-    "Dominated",
-    "GradientSteps",
-    "StepsOfRelease",
-    "steps_of",
-]
-
 
 @dataclass(frozen=True)
 class Accounting:
@@ -92,7 +82,6 @@ class StepsOfRelease(ABC):
 
     Parameters
     ----------
-    release : GradientRelease or VoteRelease
     relation : {'add_remove', 'replace'}
         How neighbouring tables differ; a record may become any other.
     count : int
@@ -161,11 +150,6 @@ class StepsOfRelease(ABC):
         ----------
         unit : Noise
             Noise of the family that was asked for.
-        scale : float
-
-        Returns
-        -------
-        Noise
         """
         if self.release.units is None:
             return unit.with_scale(scale)
@@ -192,40 +176,12 @@ class StepsOfRelease(ABC):
         max_memory : float
             In MiB, for the grid of a :class:`~skpuffer.privacy_loss.PrivacyLossCurve`.
 
-        Returns
-        -------
-        Accounting
-
         Raises
         ------
         UnsupportedError
             If the noise is none that a bound is known for.
         """
 
-
-#: What is read of a training run, and what is known not to matter.
-GRADIENT_FIELDS: frozenset[str] = frozenset(
-    {
-        "assumptions",
-        "batch_size",
-        "clip_norm",
-        "clip_order",
-        "context",
-        "dim",
-        "n_records",
-        "n_steps",
-        "name",
-        "noise_correlation",  # read, and refused where no account is known
-        "noise_proportions",  # read as the release's units
-        "noise_position",  # read, and refused where it is not the gradient
-        "record",
-        "sampling",
-        "blocks",
-        # Immaterial: each noisy sum counts as released, whatever is made of it.
-        "optimiser",
-        "published",
-    }
-)
 
 #: Schemes that draw from a number of records.
 _BY_NUMBER = (FixedSizeSampling, WithReplacementSampling)
@@ -484,14 +440,6 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pairs of these steps under a noise.
 
-        Parameters
-        ----------
-        noise : Noise
-
-        Returns
-        -------
-        Dominated
-
         Raises
         ------
         UnsupportedError
@@ -697,17 +645,11 @@ def steps_of(
 
     Parameters
     ----------
-    release : GradientRelease or VoteRelease
-    adjacency : Adjacency
     kinds : mapping of {type: type}, optional
         Which steps those of a kind of release are. By default each one counts as
         released.
     correlated : bool, default=False
         Whether whoever asks takes steps whose noise is correlated as one mechanism.
-
-    Returns
-    -------
-    StepsOfRelease
 
     Raises
     ------

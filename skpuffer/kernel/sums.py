@@ -29,50 +29,6 @@ from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_extent, lengths_of
 from skpuffer.kernel.queries import AdaptiveRelease, QueryRelease
 
-__all__ = [
-    "QUERY_FIELDS",
-    "STAGE_FIELDS",
-    "SensitivityBound",
-    "check_stage_noise",
-    "claim_of_bound",
-    "delta_left",
-    "delta_of_noise",
-    "distribution_sensitivity",
-    "record_ceiling",
-    "record_sensitivity_bound",
-    "sensitivity_bound",
-    "shift_of",
-]
-
-#: What is read of a query: what bounds its sensitivity, its units, its assumptions.
-QUERY_FIELDS: frozenset[str] = frozenset(
-    {
-        "assumptions",
-        "ball",
-        "context",
-        "contribution",
-        "dim",
-        "factor",
-        "is_integer",
-        "is_sum",
-        "linear",
-        "modulus",
-        "modulus_norm",
-        "n_records",
-        "name",
-        "query",
-        "sensitivity",
-        "shift_ceiling",
-        "slack",
-        "units",
-    }
-)
-
-
-#: What is read of several sums in turn.
-STAGE_FIELDS: frozenset[str] = QUERY_FIELDS | {"norm", "relation", "stages"}
-
-
 #: How much is known of a bound that holds for any rows, and needs no prior.
 _CERTAIN: dict[str, Any] = {"certified": True, "delta": 0.0, "confidence": 1.0}
 
@@ -87,9 +43,6 @@ class SensitivityBound:
         Largest move of the output between neighbouring tables, under a coupling.
     norm : float
         Order of the norm of `radius`.
-    certified : bool
-    delta : float
-    confidence : float
     assumptions : tuple of Statement
         As in :class:`Fact`.
     relation : str or None
@@ -197,11 +150,8 @@ def distribution_sensitivity(
 
     Parameters
     ----------
-    fact : OutputDistributions or RecordDistributions
     radius : float
         Largest move by a pair, without the release's `slack`.
-    release : QueryRelease
-    norm : float
     **known : dict
         Other fields of the bound, where they are not those of the fact.
 
@@ -327,11 +277,6 @@ _OF_STAGES = (GaussianNoise, LaplaceNoise)
 def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
     """Refuse noise of which no law of adaptive composition is known here.
 
-    Parameters
-    ----------
-    noise : Noise
-    release : AdaptiveRelease
-
     Raises
     ------
     UnsupportedError
@@ -358,15 +303,9 @@ def delta_of_noise(
 
     Parameters
     ----------
-    delta : float
-    sensitivity : SensitivityBound
     all_spent : callable, default=None
         Takes the mass of the event and `delta`: whether nothing is to be left, and what
         is promised given the event is pure.
-
-    Returns
-    -------
-    float
     """
     if all_spent is not None and all_spent(sensitivity.delta, delta):
         return 0.0
@@ -387,10 +326,6 @@ def delta_left(delta: float, event: float, remedy: Statement | str = "") -> floa
     remedy : Statement or str, default=''
         Another remedy, for the message.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -405,17 +340,7 @@ def delta_left(delta: float, event: float, remedy: Statement | str = "") -> floa
 
 
 def shift_of(sensitivity: SensitivityBound, release: QueryRelease) -> Shift:
-    """Return the shift that noise has to cover, for a sensitivity bound.
-
-    Parameters
-    ----------
-    sensitivity : SensitivityBound
-    release : QueryRelease
-
-    Returns
-    -------
-    Shift
-    """
+    """Return the shift that noise has to cover, for a sensitivity bound."""
     # weighted by the units: each coordinate's noise is in proportion to its unit, and
     # the radius is in these units
     return Shift(
@@ -492,21 +417,12 @@ def claim_of_bound(
 
     Parameters
     ----------
-    noise : Noise
-    sensitivity : SensitivityBound
-    release : QueryRelease
     alpha : float or None
         Rényi order of the promise; None for one with a delta.
-    delta : float or None
     noise_delta : float or None
         The part of `delta` that the event of the bound leaves to the noise.
     composable : bool
         Whether the bound is one of two whole tables under a coupling.
-    source : Statement
-
-    Returns
-    -------
-    Claim
 
     References
     ----------

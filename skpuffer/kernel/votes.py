@@ -22,9 +22,6 @@ from skpuffer.kernel.queries import QueryRelease, Sensitivity, stacked_sensitivi
 from skpuffer.kernel.releases import PublicContext, Release
 from skpuffer.kernel.run import add_noise
 
-__all__ = ["VOTE_RELATIONS", "VoteRelease", "noisy_counts"]
-
-
 #: What a certificate says of votes as one vector.
 _FIXED = Statement("assume.queries_fixed_before_votes")
 
@@ -39,9 +36,6 @@ def noisy_counts(
 
     Parameters
     ----------
-    counts : array-like
-    noise : Noise
-    rng : numpy.random.Generator
     n_records : int, default=1
         Behind the counts.
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from skpuffer.exceptions import CompositionError, LedgerError, Statement
 from skpuffer.kernel.numbers import check_order, check_probability, check_real
-from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.plain import to_plain
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information
 from skpuffer.privacy._compose import repeated
+from skpuffer.privacy._written import from_plain
 
 #: What the number of a ceiling goes with, by notion: nothing, a delta or an order.
 _GOES_WITH = {

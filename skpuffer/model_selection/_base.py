@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template import RELEASING
+from skpuffer._template._intervals import noise_error
 from skpuffer._template._preview import _labels, _made_up_target
 from skpuffer._template._units import is_limited, kept_rows
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
@@ -510,7 +511,7 @@ class BasePrivateSearch(
         if seeded:
             certificate = certificate.as_seeded()
         announce_weakness(self, certificate)
-        error = plan.release.noise_error(plan.noise)
+        error = noise_error(plan.release, plan.noise)
         return Preview(
             estimator=type(self).__name__,
             noise=plan.noise,

@@ -7,11 +7,19 @@ from dataclasses import fields
 from functools import singledispatch
 from typing import Any, TypeVar
 
-from skpuffer.exceptions import Statement, value_error
+from skpuffer.exceptions import Statement, stated, value_error
 from skpuffer.kernel import certificates
-from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.plain import kinds, load_kinds, to_plain
 
-__all__ = ["SCHEMA", "SEEDED", "VERSION", "digest_of_plain", "plain_of", "read_back"]
+__all__ = [
+    "SCHEMA",
+    "SEEDED",
+    "VERSION",
+    "digest_of_plain",
+    "from_plain",
+    "plain_of",
+    "read_back",
+]
 
 Certificate = TypeVar("Certificate", bound=certificates.Certificate)
 
@@ -146,3 +154,66 @@ def _(value: list | tuple) -> str:  # type: ignore[type-arg]
 def _(value: int | float) -> str:
     # a tool between may write 1.0 as 1, and mean the same; a truth value is no number
     return json.dumps(value) if type(value) is bool else f"{value:.17g}"
+
+
+@singledispatch
+def from_plain(value: object) -> object:
+    """Return the data that :func:`to_plain` wrote, with tuples for lists.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        If there is something of a kind that is not known.
+    """
+    return value
+
+
+@from_plain.register
+def _(value: list) -> object:  # type: ignore[type-arg]
+    return tuple(map(from_plain, value))
+
+
+@from_plain.register
+def _(value: str) -> object:
+    # texts that may be just these are kept away from here by whoever reads them
+    return float(value) if value in ("inf", "-inf", "nan") else value
+
+
+@from_plain.register
+def _(value: dict) -> object:  # type: ignore[type-arg]
+    if value.keys() == {"code", "parameters", "text"}:
+        return stated(value)
+    # noise goes by its family, all else by its kind
+    for key in ("kind", "family"):
+        if type(value.get(key)) is str:
+            return _of_kind(key, value)
+    return {name: from_plain(part) for name, part in value.items()}
+
+
+def _of_kind(key: str, plain: dict[str, Any]) -> object:
+    if plain[key] not in kinds(key):
+        load_kinds()
+    kind = kinds(key).get(plain[key])
+    # only classes that declared themselves are made, never one named by the data
+    if kind is None:
+        names = ", ".join(sorted(map(repr, kinds(key))))
+        raise value_error(
+            "table.data_kind_unknown", key=key, plain=plain[key], names=names
+        )
+    values = {name: from_plain(part) for name, part in plain.items() if name != key}
+    try:
+        # through the constructor, so that fields are checked as they were the first
+        # time
+        return kind.read_back(values)  # type: ignore[attr-defined]
+    except (TypeError, KeyError) as error:
+        raise value_error(
+            "table.data_fields_missing", key=key, plain=plain[key], error=error
+        ) from None

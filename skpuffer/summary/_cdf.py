@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._intervals import interval_width
 from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import (
@@ -392,7 +393,7 @@ atol=0.02))
         level = check_probability(level=level)
         if of == "population":
             check_independent(self)
-        width = self.noise_.interval_width(level)
+        width = interval_width(self.noise_, level)
         at = np.atleast_1d(np.asarray(levels, dtype=float)).tolist()
         asked = self.quantiles(at)
         held, gap_std, unit = self._held

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from skpuffer._template import _plan
+from skpuffer._template._intervals import interval_width
 from skpuffer._template._lazy_tables import clipped, encoded, number
 from skpuffer._template._units import is_limited
 from skpuffer.base import PrivateEstimatorMixin, WeightedFit
@@ -431,7 +432,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
                 np.sqrt(above),
                 read.below,
                 of_sample * spread / bounds.half,
-                self.noise_.interval_width(level),
+                interval_width(self.noise_, level),
             )
             low, high = (
                 bounds.middle + bounds.half * np.clip(read.origin + end, -1.0, 1.0)

@@ -11,6 +11,7 @@ import numpy as np
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._intervals import interval_width
 from skpuffer._template._reading import validate_features, without_secret
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import (
@@ -421,7 +422,7 @@ def upper_quantile(noise: Noise, probability: float) -> float:
     """
     if probability < 0.5:
         try:
-            return noise.interval_width(1 - 2 * probability)
+            return interval_width(noise, 1 - 2 * probability)
         except UnsupportedError:
             pass
     return math.sqrt(1 / probability - 1)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skpuffer._template._intervals import interval_width
 from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import (
     Statement,
@@ -725,7 +726,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         level = check_probability(level=level)
         if of == "population":
             check_independent(self)
-        width = self.noise_.interval_width(level)
+        width = interval_width(self.noise_, level)
         layout, read, held = self._held
         errors = layout.errors(*held)
         found = {name: {} for name in ("estimate", "std_error", "low", "high", "wide")}

@@ -15,8 +15,8 @@ from scipy import stats
 
 from skpuffer.accountants import GroupPrivacy
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import Noise, Shift, ShiftCurve
+from skpuffer.privacy._written import from_plain
 from skpuffer.scenarios import RecordScenario
 
 from ._attack import Draw, assert_tight

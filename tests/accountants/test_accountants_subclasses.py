@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skpuffer.accountants import GroupPrivacy, MarkovQuilt, PrivacyLoss
+from skpuffer.accountants._fields import QUERY_FIELDS
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.sums import QUERY_FIELDS
 from skpuffer.noise import LaplaceNoise
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import MarkovChainScenario, RecordScenario

@@ -351,7 +351,7 @@ def test_without_the_library_compositions_are_said_to_be_open(monkeypatch):
 
 
 def test_each_kind_in_the_library_is_in_the_schema_and_in_these_tests():
-    _plain._load_kinds()
+    _plain.load_kinds()
     known = {(key, name) for key, name in _plain._KINDS if _is_ours(key, name)}
     from skpuffer.certificate import schema
 

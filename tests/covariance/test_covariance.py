@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skpuffer._template._intervals import interval_width
 from skpuffer._template._weights import Weighting
 from skpuffer.accountants import Best, GroupPrivacy, PrivacyLoss
 from skpuffer.covariance import PrivateCovariance
@@ -238,7 +239,7 @@ def test_intervals_cover_what_they_are_for(epsilon, size):
     assert (known.high - known.low).max() < (0.2 if epsilon == 10 else 1.0)
     ends = model.confidence_interval(of="table")["covariance_"]
     width = (ends[1] - ends[0]) / 2 / model.covariance_std_
-    np.testing.assert_allclose(width, model.noise_.interval_width(0.95))
+    np.testing.assert_allclose(width, interval_width(model.noise_, 0.95))
     assert frame.wide.eq(frame.statistic != "mean").all()
 
 

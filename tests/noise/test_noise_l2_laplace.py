@@ -21,8 +21,8 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import L2LaplaceNoise, LaplaceNoise, Noise, Shift
+from skpuffer.privacy._written import from_plain
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 from tests.refused import refused

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from skpuffer._template._intervals import interval_width
 from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.kernel.run import sample_on_grid
 from skpuffer.noise import (
@@ -216,7 +217,7 @@ CASES = {
         Statement("noise.variance_dimension_mismatch", noise_dim=2, dim=3),
     ),
     "level above 1": (
-        lambda: GaussianNoise(1.0).interval_width(1.5),
+        lambda: interval_width(GaussianNoise(1.0), 1.5),
         Statement("parameter.probability_out_of_range", name="level"),
     ),
     "variance of l2 noise": (

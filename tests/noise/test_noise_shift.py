@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -19,6 +18,7 @@ from skpuffer.noise import (
     LaplaceNoise,
     Shift,
 )
+from skpuffer.privacy._written import from_plain
 from tests.refused import refused
 
 from .contract import examples

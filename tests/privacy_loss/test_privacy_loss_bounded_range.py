@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import GumbelNoise
+from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import BoundedRangePair, PrivacyLossCurve
 from tests.refused import refused
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.plain import to_plain
 from skpuffer.noise import GaussianNoise
+from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import MovedPair, ReplacePoissonPair
 
 GRID = np.linspace(-10, 10, 6001)

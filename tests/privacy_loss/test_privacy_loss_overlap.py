@@ -11,8 +11,9 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import ndtri
 
-from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.plain import to_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._overlap import (
     FiniteOverlap,

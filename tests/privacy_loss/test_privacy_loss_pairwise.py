@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.plain import to_plain
 from skpuffer.noise import LaplaceNoise
+from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._overlap import (
     FiniteOverlap,

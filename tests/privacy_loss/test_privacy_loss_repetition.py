@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import geom, logser, nbinom, norm, poisson
 
-from skpuffer.kernel.plain import from_plain
+from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import (
     BestRunCurve,
     GaussianCurve,

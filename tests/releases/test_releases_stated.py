@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skpuffer._template._intervals import noise_error
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.queries import NORMS, stacked_sensitivity
 from skpuffer.linear_model._base_sgd import usual_batch_size
@@ -518,7 +519,7 @@ def test_stages_in_their_units():
         found = whole.sensitivity.value(relation, 2, whole.dim)
         assert found == pytest.approx(expected)
     noise = GaussianNoise(2.0)
-    errors = whole.noise_error(noise)
+    errors = noise_error(whole, noise)
     np.testing.assert_allclose(errors, 2.0 * np.repeat(units, [2, 12]))
     with refused(ValueError, "parameter.size_not_workable", name="unit"):
         Stage("far", 1, Sensitivity({1: 1e60}), 1e-60).unit("add_remove", 1.0)
@@ -779,7 +780,7 @@ def test_a_choice_says_how_many_and_how_far_its_scores_move():
     assert (release.dim, release.is_finite, release.is_bounded) == (3, True, True)
     assert release.ranges("add_remove") == (1.0, 3.0)
     assert release.ranges("replace") == (1.0, 2.0, 3.0, 6.0)
-    assert release.noise_error(None) is None
+    assert noise_error(release, None) is None
     assert release.context == PublicContext(n_records=9)
     assert release.choose(None, None, None).tolist() == [1.0, 3.0, 3.0]
     endless = replace(release, scores=(_Scores(), _Scores(is_finite=False)))
@@ -817,7 +818,7 @@ def test_a_vector_in_a_ball_is_the_projected_one():
     # how long it is was not known before
     with refused(ValueError, "release.ball_center_shape_wrong"):
         release.run(np.ones((2, 3)))
-    np.testing.assert_allclose(release.noise_error(GaussianNoise(2.0)), 2.0)
+    np.testing.assert_allclose(noise_error(release, GaussianNoise(2.0)), 2.0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from skpuffer.accountants import (
 )
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import ScenarioError, UnsupportedError
-from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import (
     ExponentialNoise,
     GaussianNoise,
@@ -28,6 +27,7 @@ from skpuffer.noise import (
     LaplaceNoise,
 )
 from skpuffer.privacy import Notion
+from skpuffer.privacy._written import from_plain
 from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
 from skpuffer.scenarios import DependenceScenario, LawsScenario, RecordScenario
 from skpuffer.schema import Number, Schema

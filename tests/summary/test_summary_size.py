@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skpuffer._template._intervals import interval_width
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import MOST_RECORDS
 from skpuffer.compose import PrivatePipeline
@@ -316,7 +317,7 @@ def draws(size, noise, epsilon, n, at, n_draws, gaps=0.0):
     else:
         found = noisy[:, 0], np.full(n_draws, stds[0])
     population = shares[:3] @ values / shares[:3].sum()
-    return *found, truth, population, noise.interval_width(0.95)
+    return *found, truth, population, interval_width(noise, 0.95)
 
 
 def errors(*arguments, **options):

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from skpuffer.accountants import GroupPrivacy
-from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Certificate
+from skpuffer.privacy._written import from_plain
 from skpuffer.scenarios import Adjacency, offers
 from skpuffer.testing import (
     accountant_checks,

@@ -15,6 +15,7 @@ from skpuffer.accountants._base import (
     check_order_or_delta,
     check_pure,
 )
+from skpuffer.accountants._fields import QUERY_FIELDS, SELECTION_FIELDS, STAGE_FIELDS
 from skpuffer.distributions._distributions import (
     largest_distance,
 )
@@ -23,7 +24,7 @@ from skpuffer.exceptions import (
     Statement,
     unsupported_error,
 )
-from skpuffer.kernel.answers import SELECTION_FIELDS, selection_curve, selection_noises
+from skpuffer.kernel.answers import selection_curve, selection_noises
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
@@ -32,8 +33,6 @@ from skpuffer.kernel.numbers import (
     check_positive,
 )
 from skpuffer.kernel.sums import (
-    QUERY_FIELDS,
-    STAGE_FIELDS,
     SensitivityBound,
     check_stage_noise,
     claim_of_bound,

@@ -11,6 +11,7 @@ import numpy as np
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants._base import check_order_or_delta
 from skpuffer.accountants._composition import _CompositionAccountant
+from skpuffer.accountants._fields import GRADIENT_FIELDS
 from skpuffer.exceptions import (
     Statement,
     unsupported_error,
@@ -21,12 +22,7 @@ from skpuffer.kernel.composed import Reading
 from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
-from skpuffer.kernel.steps import (
-    GRADIENT_FIELDS,
-    Accounting,
-    GradientSteps,
-    StepsOfRelease,
-)
+from skpuffer.kernel.steps import Accounting, GradientSteps, StepsOfRelease
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases import (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.accountants import Account, Accountant, Found, accounts_for
+from skpuffer.accountants._fields import QUERY_FIELDS
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
@@ -28,7 +29,6 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
-from skpuffer.kernel.sums import QUERY_FIELDS
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples

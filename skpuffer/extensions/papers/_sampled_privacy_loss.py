@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.accountants import Account, Accountant, Found, accounts_for
+from skpuffer.accountants._fields import GRADIENT_FIELDS
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
@@ -25,7 +26,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
-from skpuffer.kernel.steps import GRADIENT_FIELDS, steps_of
+from skpuffer.kernel.steps import steps_of
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import PoissonPair, ShiftPair
 from skpuffer.releases import GradientRelease

@@ -7,15 +7,11 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants._fields import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_option, check_probability
-from skpuffer.kernel.steps import (
-    GRADIENT_FIELDS,
-    Dominated,
-    GradientSteps,
-    StepsOfRelease,
-)
+from skpuffer.kernel.steps import Dominated, GradientSteps, StepsOfRelease
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import PrivacyLossCurve, ShiftPair
 from skpuffer.releases import (

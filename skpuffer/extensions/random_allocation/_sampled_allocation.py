@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.accountants import Account, Accountant, Found, accounts_for
+from skpuffer.accountants._fields import GRADIENT_FIELDS
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
@@ -23,12 +24,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
-from skpuffer.kernel.steps import (
-    GRADIENT_FIELDS,
-    GradientSteps,
-    StepsOfRelease,
-    steps_of,
-)
+from skpuffer.kernel.steps import GradientSteps, StepsOfRelease, steps_of
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss.allocation import (
     SampledDelta,

@@ -11,6 +11,7 @@ import numpy as np
 from skpuffer.accountants import Account, Accountant, Found, accounts_for
 from skpuffer.accountants._additive._base import _AdditiveAccountant
 from skpuffer.accountants._additive._couplings import has_masses, mass_error
+from skpuffer.accountants._fields import QUERY_FIELDS
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import (
@@ -33,7 +34,6 @@ from skpuffer.kernel.numbers import (
     root_above,
 )
 from skpuffer.kernel.sums import (
-    QUERY_FIELDS,
     SensitivityBound,
     distribution_sensitivity,
     record_sensitivity_bound,

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from skpuffer.accountants import RandomAllocation, RenyiDP
 from skpuffer.exceptions import CompositionError, UnsupportedError
-from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.plain import to_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise.strategies import (
     BandedRows,
@@ -20,6 +20,7 @@ from skpuffer.noise.strategies import (
     banded_square_root,
 )
 from skpuffer.privacy import Certificate, compose
+from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario

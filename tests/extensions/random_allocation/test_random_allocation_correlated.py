@@ -9,7 +9,7 @@ import pytest
 
 from skpuffer.extensions.random_allocation.loss import _chain as _chain_bound
 from skpuffer.kernel.composed import worst_delta
-from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.plain import to_plain
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise.strategies import (
     BufferedToeplitz,
@@ -18,6 +18,7 @@ from skpuffer.noise.strategies import (
     banded_square_root,
     identity,
 )
+from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
 from skpuffer.privacy_loss.allocation import unamplified_delta as known

@@ -17,7 +17,6 @@ from skpuffer.extensions.random_allocation.strategies._optimised import (
     buffered_cost,
     inverse_cost,
 )
-from skpuffer.kernel.plain import from_plain
 from skpuffer.noise.strategies import (
     BandedRows,
     BufferedToeplitz,
@@ -35,6 +34,7 @@ from skpuffer.noise.strategies import (
     prefix_sum_tree,
     restarted,
 )
+from skpuffer.privacy._written import from_plain
 from tests.refused import refused
 
 STEPS = 40

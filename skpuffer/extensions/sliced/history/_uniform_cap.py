@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.accountants import Account, Accountant, Found, RenyiDP, accounts_for
+from skpuffer.accountants._fields import GRADIENT_FIELDS
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
@@ -28,7 +29,6 @@ from skpuffer.kernel.numbers import (
     largest_argument,
     raise_until,
 )
-from skpuffer.kernel.steps import GRADIENT_FIELDS
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
 from skpuffer.releases import (
