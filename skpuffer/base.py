@@ -101,12 +101,7 @@ def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
     """Remove every attribute that a fit has set.
 
     That is what has an underscore before or after its name, unless it is a parameter or
-    a setting of scikit-learn's. So nobody has to list what fits set.
-
-    Parameters
-    ----------
-    keep : iterable of str, default=()
-        Names that stay.
+    a setting of scikit-learn's, or in `keep`.
     """
     # parameters are the user's, and settings such as callbacks outlive any one fit
     keep = {*keep, *SETTINGS, *estimator.get_params(deep=False)}
@@ -120,10 +115,8 @@ def all_or_nothing(
 ) -> Callable[Parameters, Result]:
     """Decorate a method that fits to begin from nothing, and leave nothing on failure.
 
-    Attributes of an earlier fit are removed first, except what it released, in
-    `RELEASED`. A fit that raises, by an interrupt too, leaves nothing fitted, and so
-    does one that a forked process goes on with. The decorator goes around all that
-    calls callbacks, which may raise when the fit is done.
+    Attributes of an earlier fit are removed first, except `RELEASED`. A fit that
+    raises, or that a forked process goes on with, leaves nothing fitted.
     """
 
     @functools.wraps(fit)
@@ -180,10 +173,9 @@ class PrivateEstimatorMixin(
 ):
     """Template of a private fit: validate, bind, calibrate, announce, run, publish.
 
-    A subclass has the parameters `scenario`, `accountant` and `random_state` and
-    writes two methods, ``_release`` and ``_publish``. It contains no formula
-    of privacy. Results of one hook that another needs are passed on, in the
-    :class:`Task` or in the release; nothing waits for it on the estimator.
+    A subclass has the parameters `scenario`, `accountant` and `random_state` and writes
+    two methods, ``_release`` and ``_publish``. It contains no formula of privacy.
+    Results of one hook that another needs are in the :class:`Task` or in the release.
 
     Attributes
     ----------
@@ -194,15 +186,12 @@ class PrivateEstimatorMixin(
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the data had names that are all strings.
 
     Examples
     --------
-    A subclass says what is about to leave and what it makes of the noisy value. All
-    else, from reading the table to the certificate, is done here:
-
     >>> import numpy as np
     >>> from skpuffer.base import PrivateEstimatorMixin
     >>> from skpuffer.releases import QueryRelease, Sensitivity
@@ -285,40 +274,33 @@ class PrivateEstimatorMixin(
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_records, n_features)
-            Private records. A column the scenario names as the secret is dropped.
-            A lazy data frame, where what is released is a sum over records, is summed
-            up by the engine that holds it. Under a `schema`, :meth:`Schema.check
-            <skpuffer.schema.Schema.check>` shows beforehand which cells are clipped,
-            filled or unreadable.
+            Private records. The secret column is dropped. Lazy data frames are summed
+            up by the engine that holds them. See :meth:`Schema.check
+            <skpuffer.schema.Schema.check>` for how cells are read.
         y : array-like of shape (n_records,), default=None
-            Private target, where the estimator has one. For a lazy data frame, the name
-            of its column.
+            Private target, where the estimator has one; of a lazy data frame, its
+            column.
         secret : array-like of shape (n_records,), default=None
-            Values of the secret, needed only under ``prior='empirical'`` when they
-            are not a column of `X`.
+            Values of the secret, for ``prior='empirical'`` if they are no column of
+            `X`.
         groups : array-like of shape (n_records,), default=None
-            Public ids of what the records belong to, such as households: the blocks of
-            a :class:`~skpuffer.scenarios.BlocksScenario` without sizes, and what
-            :class:`~skpuffer.ensemble.PATEClassifier` deals whole to one teacher. Ids
-            that repeat are refused where the secret is that of single records.
+            Public ids of what the records belong to, such as the blocks of a
+            :class:`~skpuffer.scenarios.BlocksScenario`. Ids that repeat are refused
+            where the secret is that of single records.
         **refused : dict
-            Nothing else is taken, a `sample_weight` least of all: a record that weighs
-            more would move the result further than its noise hides.
+            Nothing else is taken, no `sample_weight` either.
 
         Returns
         -------
         self : object
-            The fitted estimator.
 
         Raises
         ------
         ValueError
-            If a parameter or the data is not as it must be. After any exception, by a
-            callback or an interrupt too, nothing is fitted.
-        TypeError
-            On any other argument.
+            If a parameter or the data is not as it must be. After any exception nothing
+            is fitted.
         UnsupportedError
-            If the accountant cannot work from what the scenario offers.
+            If the accountant does not support the scenario.
         """
         refuse_arguments(self, refused)
         fitted: Self = self._fit_validated(X, y, secret, groups)
@@ -505,14 +487,7 @@ class PrivateEstimatorMixin(
     def _plan_fit(self, opening: Opening, table: TableRead, released: Any) -> FitPlan:
         """Return what a fit is going to release, with which noise and which promise.
 
-        All of it follows from parameters and public facts, which is why a preview is
-        this very function, told of a table that nobody has read. Rows are looked at
-        only to be refused, or by an empirical parameter that voids the promise.
-
-        Parameters
-        ----------
-        released : ndarray or None
-            Parameters that an earlier fit released.
+        It reads public facts only, so that a preview is this very function.
         """
         scenario, accountant = opening.scenario, opening.accountant
         n_records, size = table.n_given, "public"
@@ -687,26 +662,14 @@ class PrivateEstimatorMixin(
     def _execute(
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
     ) -> Floats:
-        """Execute the release as accounted for, with the calibrated noise.
-
-        Returns
-        -------
-        value : ndarray of shape (dim,)
-            All that leaves.
-        """
+        """Execute the release as accounted for, with the calibrated noise."""
         X = task.X
         if task.weights is not None and not isinstance(release, OF_UNITS):
             X = with_weights(X, task.weights)
         return kernel_run.noisy_value(release, X, task.y, noise, rng)
 
     def _check_released(self, value: Any) -> None:
-        """Refuse to publish what is not finite.
-
-        By then noise has been drawn, and where the release is a run of many steps it
-        cannot be known before. The refusal is made of the noisy vector alone, so it
-        tells no more than the certificate allows; a ledger that was told of the release
-        keeps it.
-        """
+        """Refuse to publish what is not finite."""
         if not np.all(np.isfinite(value)):
             raise value_error("release.result_not_finite", owner=type(self).__name__)
 
@@ -716,13 +679,7 @@ class PrivateEstimatorMixin(
 
     @abstractmethod
     def _publish(self, value: Any, release: Any) -> None:
-        """Set the fitted attributes from the noisy vector alone.
-
-        Parameters
-        ----------
-        value : ndarray of shape (dim,)
-            As :meth:`_execute` returned it.
-        """
+        """Set the fitted attributes from the noisy vector alone."""
 
     # -- its parts ----------------------------------------------------------------
 
@@ -786,13 +743,7 @@ class PrivateEstimatorMixin(
     def _deviations(
         self, noise: Noise, release: Any, value: Floats | None = None
     ) -> dict[str, Any]:
-        """Return standard deviations of `_affine_attributes` by noise, by name.
-
-        Parameters
-        ----------
-        value : ndarray of shape (dim,), default=None
-            The noisy vector, where it is known: a subclass may have ratios of it.
-        """
+        """Return standard deviations of `_affine_attributes` by noise, by name."""
         # noise of steps has gone through all later ones
         if not self._affine_attributes or not isinstance(release, QueryRelease):
             return {}
@@ -810,14 +761,7 @@ class PrivateEstimatorMixin(
     def _foreseen(
         self, noise: Noise, release: Any, n_records: int | None
     ) -> dict[str, Any]:
-        """Return deviations as :meth:`_deviations`, before anything is released.
-
-        Parameters
-        ----------
-        n_records : int or None
-            Of a made-up table, by which those that depend on it are told; None if
-            nobody said how many.
-        """
+        """Return deviations as :meth:`_deviations`, before anything is released."""
         return self._deviations(noise, release)
 
     def _leaks(self) -> tuple[Statement, ...]:
@@ -859,9 +803,8 @@ class PrivateEstimatorMixin(
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of the default scenario and accountant.
 
-        ``accountant__epsilon`` on an estimator whose accountant is None is read as a
-        parameter of the default accountant, so that a default estimator can be
-        searched as it is.
+        ``accountant__epsilon`` where the accountant is None is that of the default
+        accountant.
 
         Parameters
         ----------
@@ -947,40 +890,36 @@ def weighted_fit(
     Parameters
     ----------
     X : {array-like, data frame} of shape (n_records, n_features)
-        Private records. A column the scenario names as the secret is dropped.
-        A lazy data frame, where what is released is a sum over records, is summed
-        up by the engine that holds it.
+        Private records. The secret column is dropped. Lazy data frames are summed up by
+        the engine that holds them.
     y : array-like of shape (n_records,), default=None
-        Private target, where the estimator has one. For a lazy data frame, the name of
-        its column.
+        Private target, where the estimator has one; of a lazy data frame, its column.
     sample_weight : array-like of shape (n_records,), default=None
-        Private weights, which need public `weight_bounds`: they are clipped to
-        these, and what is no number is read as the lower one. None is one for all.
+        Private weights, clipped to the public `weight_bounds`, which are needed; the
+        lower one if no number. None is one for all.
     secret : array-like of shape (n_records,), default=None
-        Values of the secret, needed only under ``prior='empirical'`` when they
-        are not a column of `X`.
+        Values of the secret, for ``prior='empirical'`` if they are no column of `X`.
     groups : array-like of shape (n_records,), default=None
-        Public ids of what the records belong to, such as households: the blocks of
-        a :class:`~skpuffer.scenarios.BlocksScenario` without sizes. Ids that repeat
-        are refused where the secret is that of single records.
+        Public ids of what the records belong to, such as the blocks of a
+        :class:`~skpuffer.scenarios.BlocksScenario`. Ids that repeat are refused where
+        the secret is that of single records.
     **refused : dict
         Nothing else is taken.
 
     Returns
     -------
     self : object
-        The fitted estimator.
 
     Raises
     ------
     ValueError
-        If a parameter or the data is not as it must be. After any exception, by a
-        callback or an interrupt too, nothing is fitted.
+        If a parameter or the data is not as it must be. After any exception nothing is
+        fitted.
     TypeError
-        On any other argument, or on weights without `weight_bounds`.
+        On weights without `weight_bounds`.
     UnsupportedError
-        If the accountant cannot work from what the scenario offers, or weights are
-        given under a secret that is not any record.
+        If the accountant does not support the scenario, or weights are given under a
+        secret that is not any record.
     """
     refuse_arguments(self, refused)
     return self._fit_validated(X, y, secret, groups, sample_weight)
@@ -1011,13 +950,9 @@ _FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "_fit")
 def unnoised_steps() -> tuple[Statement, ...]:
     """State each step before the fit that calls this, unless it is known to be safe.
 
-    A step is safe if it maps each row by itself, is private, or was fitted on public
-    rows. scikit-learn tells an estimator nothing of the pipelines and wrappers around
-    it, so they are found on the stack of calls.
-
-    Returns
-    -------
-    tuple of Statement
+    scikit-learn tells an estimator nothing of pipelines and wrappers around it, so they
+    are found on the stack of calls. A step is safe if it maps each row by itself, is
+    private, or was fitted on public rows.
     """
     callers: dict[int, tuple[Any, int | None, bool]] = {}
     frame: FrameType | None = sys._getframe(1)
@@ -1109,27 +1044,9 @@ def proved(
 ) -> Calibration:
     """Search for noise, and certify the noise that will be drawn.
 
-    The certificate follows from the final noise, the release and the bound scenario.
-    It keeps what the search says of other noises: the choice and the gain.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Generator of the noise.
-    rounding, any_records : optional
-        As for :func:`on_grid`.
-
-    Returns
-    -------
-    Calibration
-        With the noise to draw, and with what its last digits tell in the certificate.
-
-    Raises
-    ------
-    UncertifiedError
-        If the noise is not certified to keep the budget.
-    UnsupportedError
-        If the accountant cannot work from what the scenario offers.
+    The certificate follows from the final noise, the release and the bound scenario. It
+    keeps what the search says of other noises: the choice and the gain. Noise that is
+    not certified to keep the budget raises an UncertifiedError.
     """
     searched = accountant.calibrate(release, bound, rng)
     check_values(searched.noise, release, joint=True)
@@ -1265,16 +1182,7 @@ def announce(
 def announce_weakness(
     estimator: Any, certificate: Certificate, fit: Any = None
 ) -> None:
-    """Warn of a weak promise, once in a search or pipeline (and worker process).
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Promise about to be made.
-    fit : hashable or None, default=None
-        Names the fit of the outermost estimator, such as a search, that this one is
-        part of. None warns in any case.
-    """
+    """Warn of a weak promise, once in a search or pipeline (and worker process)."""
     for kind, text in _weaknesses(estimator, certificate):
         # the numbers may differ from fold to fold, and the advice does not
         key = (fit, type(estimator).__name__, kind)

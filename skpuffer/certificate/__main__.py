@@ -14,17 +14,9 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Recompute the numbers of a certificate, and print what was found.
 
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        Those of the command line.
-
-    Returns
-    -------
-    int
-        0 if the number of the promise was recomputed and no number contradicts the
-        others, 1 if one does, 2 if the file is no certificate, 3 if no number
-        contradicts the others and that of the promise cannot be recomputed.
+    It returns 0 if the promise's number was recomputed without a contradiction, 1 with
+    one, 2 if the file is no certificate, 3 if the number of the promise cannot be
+    recomputed.
     """
     parser = argparse.ArgumentParser(
         prog="python -m skpuffer.certificate",

@@ -54,31 +54,23 @@ def check(source: str | os.PathLike[str] | dict[str, Any] | _Written) -> Report:
     Returns
     -------
     Report
-        True if no number contradicts the others. Numbers that cannot be recomputed are
-        named, with the reason.
+        True if no number contradicts the others. It names what cannot be recomputed.
 
     Raises
     ------
     CertificateFileError
         Naming the field, if the source is no certificate of the published schema, or
         the digest is not that of the data.
-    OSError
-        If the file cannot be opened.
-
-    See Also
-    --------
-    skpuffer.certificate.schema : Structure that is read.
 
     Notes
     -----
-    No table is read, and none of the functions by which the numbers were made is used:
-    steps are composed by dp-accounting, the other costs found by quadrature or in
-    closed form. A number that others rest on counts as recomputed if each of these no
-    longer follows once it is changed by one hundredth, either way.
+    No table is read, and no function that made the numbers is used: steps are composed
+    by dp-accounting, other costs by quadrature or in closed form. A number that others
+    rest on counts as recomputed if each of these no longer follows once it is changed
+    by one hundredth, either way.
 
-    The check is whether numbers follow, and not whether the premises are true. A forger
-    who makes up all of a certificate consistently passes. The digest is an integrity
-    check and no signature.
+    The check is whether numbers follow, not whether the premises are true. A consistent
+    forgery passes. The digest is no signature.
 
     Examples
     --------
@@ -245,20 +237,7 @@ class _Unfit(str):
 
 
 def read_certificate(source: Any) -> dict[str, Any]:
-    """Return the plain data of a certificate, of the structure of the schema.
-
-    Parameters
-    ----------
-    source : str, path, dict or Certificate
-        A file of JSON, its data, or what has a method `to_dict`. Nothing in it is run.
-
-    Raises
-    ------
-    CertificateFileError
-        Naming the field, if it is none.
-    OSError
-        If the file cannot be opened.
-    """
+    """Return the plain data of a certificate, of the structure of the schema."""
     if isinstance(source, str | os.PathLike):
         plain = _parsed(_text_of(Path(source)))
     else:

@@ -1,8 +1,7 @@
 """What noise against a shift costs, from its density, by another path.
 
-The product has closed forms and bounds for each family. Here a cost is an integral, or
-the classical closed form where there is one, of a single coordinate that moves by as
-many scales as the shift is long.
+Here a cost is an integral, or the classical closed form, of a single coordinate that
+moves by as many scales as the shift is long.
 """
 
 from __future__ import annotations
@@ -311,18 +310,7 @@ class GeneralizedCauchyShift(DensityShift):
 
 
 def noise_shift(noise: dict[str, Any], shift: dict[str, Any]) -> NoiseShift:
-    """Return the noise of a certificate against a shift, as one coordinate's move.
-
-    Parameters
-    ----------
-    noise, shift : dict
-        A dict of the structure of the schema.
-
-    Raises
-    ------
-    NotRecomputableError
-        If the worst direction of the shift is not that of one coordinate.
-    """
+    """Return the noise of a certificate against a shift, as one coordinate's move."""
     family = noise["family"]
     if family == "gaussian":
         return GaussianShift(_length(noise, shift, 2.0))

@@ -51,18 +51,7 @@ class TradeOff:
 
 
 def pairs_of(pair: dict[str, Any]) -> tuple[TradeOff, ...]:
-    """Return the trade-offs of one pair, or of all of which one dominates.
-
-    Parameters
-    ----------
-    pair : dict
-        A dict of the structure of the schema.
-
-    Raises
-    ------
-    NotRecomputableError
-        If there is no second path to a pair of its kind.
-    """
+    """Return the trade-offs of one pair, or of all of which one dominates."""
     return _pairs_of(json.dumps(pair, sort_keys=True))
 
 
@@ -333,20 +322,7 @@ def _power(ahead: Divergence, back: Divergence, alpha: float) -> float:
 
 
 def left_to_hide(overlap: dict[str, Any], epsilon: float) -> tuple[float, float]:
-    """Return the divergences of a record's two distributions, in either order.
-
-    Parameters
-    ----------
-    overlap : dict
-        A dict of the structure of the schema.
-    epsilon : float
-        At least zero.
-
-    Returns
-    -------
-    first, second : float
-        In [0, 1].
-    """
+    """Return the divergences of a record's two distributions, in either order."""
     kind, grown = overlap["kind"], math.exp(min(epsilon, 500.0))
     if kind == "odds_overlap":
         # one value, of which all that is known is that ratios keep within the odds

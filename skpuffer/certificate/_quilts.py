@@ -26,21 +26,7 @@ _Quilt = tuple[float, list[tuple[Floats, Floats]]]
 
 
 def worst_quilt(curve: dict[str, Any], order: float) -> WorstQuilt:
-    """Return the largest price over the records of the cheapest quilt of each.
-
-    Parameters
-    ----------
-    curve : dict
-        A dict of the structure of the schema, of the kind 'markov_quilt'.
-    order : float
-        Rényi order; infinity for a pure promise.
-
-    Raises
-    ------
-    NotRecomputableError
-        If there are too many quilts, influences are bounds by a mixing time, or what
-        is stated of quilts is not as it should be.
-    """
+    """Return the largest price over the records of the cheapest quilt of each."""
     if curve["method"] != "exact":
         raise NotRecomputableError("influences are bounded by a mixing time")
     costs: dict[float, float] = {}

@@ -12,12 +12,11 @@ class State(StrEnum):
     Attributes
     ----------
     RECOMPUTED
-        It follows from the others by a second path, or another does not if it is
-        changed.
+        It follows from the others by a second path, or they depend on it.
     DOES_NOT_FOLLOW
         The others give something else.
     NOT_RECOMPUTABLE
-        Whether it is true does not follow from the file; the reason says why.
+        Whether it is true does not follow from the file.
 
     Examples
     --------
@@ -80,13 +79,9 @@ class Report:
     findings : tuple of Finding
         One for each number and each premise.
     notion : str
-        In which it promises.
+        Notion of the promise.
     assumptions : tuple of str
         Assumptions of the promise, none of which is checked.
-
-    See Also
-    --------
-    check : Makes it.
 
     Examples
     --------

@@ -86,22 +86,10 @@ def _loaded() -> dict[str, Any]:
 
 
 def check_structure(plain: Any) -> None:
-    """Raise unless data has the structure of the schema.
+    """Raise a CertificateFileError unless data has the structure of the schema.
 
-    Parameters
-    ----------
-    plain : object
-        As JSON is read, of no great depth.
-
-    Raises
-    ------
-    CertificateFileError
-        With the path of the first field that is not as it should be, and no more of
-        what it holds than its type.
-
-    Notes
-    -----
-    Reads the keywords that the schema uses, and is tested against `jsonschema`.
+    It has the path of the first wrong field and its type, and is tested against
+    `jsonschema`.
     """
     for error in _errors(plain, _loaded(), "certificate"):
         raise CertificateFileError(error)
@@ -252,18 +240,7 @@ Steps = Sequence[tuple[TradeOff, int]]
 
 
 def composed_epsilon(steps: Steps, delta: float, near: float) -> float:
-    """Return the epsilon at delta of all steps together.
-
-    Parameters
-    ----------
-    near : float
-        About what is expected, which sets the first grid.
-
-    Raises
-    ------
-    NotRecomputableError
-        Without the library, or if no grid is fine enough.
-    """
+    """Return the epsilon at delta of all steps together."""
     return _settled(steps, near, lambda law: law.get_epsilon_for_delta(delta))
 
 

@@ -12,18 +12,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a ledger, which is only read.
-
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        Those of the command line.
-
-    Returns
-    -------
-    int
-        1 if there is no ledger to be read, otherwise 0.
-    """
+    """Print a ledger; return 1 if there is no ledger to be read, otherwise 0."""
     parser = argparse.ArgumentParser(
         prog="python -m skpuffer.ledger",
         description="Print what is spent of a privacy ledger, and its last releases.",

@@ -1,14 +1,8 @@
 """Book of one ceiling: whether another release fits, without adding up all of them.
 
-Costs grow with every release, so that any part of what was once found to fit fits too.
-Two cheap answers therefore come before the exact one:
-
-1. where all Rényi costs together stay below the ceiling, so does the exact total;
-2. releases that are a part of a multiset which was composed and found to fit fit, and
-   such a multiset is looked for well ahead of what was released.
-
-Neither accepts what the composition of all certificates would not, and what neither
-accepts is composed.
+Costs grow with every release, so any part of what was found to fit fits too. Rényi
+costs and such parts answer cheaply; the composition of all certificates decides the
+rest.
 """
 
 import json
@@ -132,26 +126,12 @@ class Book:
                 account.events += count * c.event_delta
 
     def total(self, table: str | None) -> Certificate | None:
-        """Return what the releases about a table promise together.
-
-        Returns
-        -------
-        Certificate or None
-            None if there are none.
-        """
+        """Return what the releases about a table promise together, or None."""
         account = self.accounts.get(table, self.accounts[None])
         return self._composed(account.counts) if account.counts else None
 
     def check(self, kind: int, count: int) -> None:
-        """Refuse releases of one kind if with them a total would be above the ceiling.
-
-        Raises
-        ------
-        BudgetExceededError
-            If it would.
-        NotComposableError
-            If they do not add up with those before them.
-        """
+        """Refuse releases of one kind that would take a total above the ceiling."""
         if self.why_not(kind) is not None:
             return
         for table, account in self._concerned(self._kinds[kind]).items():
@@ -338,15 +318,7 @@ class Spent:
     # -- reading -----------------------------------------------------------------------
 
     def refresh(self, store: Store) -> None:
-        """Take notice of what was added to the file, or begin anew where that failed.
-
-        Entries that an interrupt left out would else never be counted.
-
-        Raises
-        ------
-        LedgerError
-            If there is anything that cannot be read.
-        """
+        """Read what was added to the file, or begin anew where that failed."""
         if not self._is_whole:
             self._forget()
             store.rewind()
@@ -394,12 +366,7 @@ class Spent:
     # -- what fits ---------------------------------------------------------------------
 
     def check(self, kind: int, count: int) -> None:
-        """Refuse releases of a certificate that do not fit.
-
-        Raises
-        ------
-        BudgetExceededError, NotComposableError
-        """
+        """Refuse releases of a certificate that do not fit."""
         certificate = self.certificates[kind]
         if not certificate.certified:
             raise NotComposableError(
@@ -452,13 +419,7 @@ class Spent:
     # -- what is spent -----------------------------------------------------------------
 
     def book(self, notion: Notion | str | None) -> Book:
-        """Return the book of a ceiling, or of the only one.
-
-        Raises
-        ------
-        ValueError
-            If there is none of that notion.
-        """
+        """Return the book of a ceiling, or of the only one."""
         if notion is None and len(self.books) == 1:
             return self.books[0]
         for book in self.books:

@@ -100,20 +100,7 @@ class Ceiling:
     def total(
         self, certificates: Sequence[Certificate], counts: Sequence[int]
     ) -> Certificate:
-        """Return what releases promise together, in the notion of the ceiling.
-
-        Parameters
-        ----------
-        certificates : sequence of Certificate
-            Not empty.
-        counts : sequence of int
-            How many releases each of them is of.
-
-        Raises
-        ------
-        CompositionError, UncertifiedError, ValueError
-            If they do not add up to one; the message says why.
-        """
+        """Return what releases promise together, in the notion of the ceiling."""
         if sum(counts) == 1:
             return self._alone(certificates[0])
         if self.notion in (
@@ -183,22 +170,7 @@ class Ceiling:
 
 
 def read_limits(limits: Any) -> tuple[Ceiling, ...]:
-    """Return the ceilings that a user names.
-
-    Parameters
-    ----------
-    limits : mapping of notion to number or pair
-        As `PrivacyLedger` takes them.
-
-    Returns
-    -------
-    tuple of Ceiling
-
-    Raises
-    ------
-    LedgerError, TypeError, ValueError
-        If they are not as they must be.
-    """
+    """Return the ceilings that a user names."""
     if not isinstance(limits, Mapping) or not limits:
         raise LedgerError(Statement("ledger.limits_not_a_mapping", limits=limits))
     return tuple(_read_limit(name, given) for name, given in limits.items())

@@ -36,13 +36,7 @@ _OF_CERTIFICATE = (
 def entries_frame(
     entries: Sequence[Entry], certificates: Mapping[int, Certificate]
 ) -> pd.DataFrame:
-    """Return one row for each release.
-
-    Parameters
-    ----------
-    certificates : mapping of int to Certificate
-        By the kind of the entries.
-    """
+    """Return one row for each release."""
     rows = [
         {
             "time": pd.Timestamp(entry.time),
@@ -63,14 +57,7 @@ def entries_frame(
 def totals_frame(
     rows: Sequence[tuple[Ceiling, str | None, int, int, Certificate | None]],
 ) -> pd.DataFrame:
-    """Return one row for each ceiling and table.
-
-    Parameters
-    ----------
-    rows : sequence of (ceiling, table, counted, others, total)
-        How many releases about a table count, and how many do not as they promise
-        another notion.
-    """
+    """Return one row for each ceiling and table."""
     return pd.DataFrame(
         [
             {

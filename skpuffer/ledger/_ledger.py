@@ -42,12 +42,11 @@ _REOPENED: list[PrivacyLedger] = []
 
 
 class PrivacyLedger:
-    """Durable budget: every release is entered before its noise is drawn, or refused.
+    """Keep a durable budget: enter each release before its noise, or refuse it.
 
-    Set on an estimator (``estimator.set_callbacks(ledger)``) it hears of each release
-    of its fits, through pipelines and searches and in worker processes. In a ``with``
-    statement it hears of every private fit of the process, in any thread, and in worker
-    processes of estimators that were sent there.
+    Set on an estimator (``estimator.set_callbacks(ledger)``) it records each release of
+    its fits, through pipelines and searches and in worker processes. In a ``with``
+    statement it records every private fit of the process.
 
     Parameters
     ----------
@@ -64,8 +63,8 @@ class PrivacyLedger:
     timeout : float, default=60.0
         Seconds to wait while other processes write.
     survives : {'power_loss', 'process_kill'}, default='power_loss'
-        Failures that an entry survives. 'power_loss' waits for the disk at each, some
-        milliseconds; 'process_kill' leaves that to the operating system.
+        Failures that an entry survives. 'power_loss' waits some milliseconds for the
+        disk.
 
     Attributes
     ----------
@@ -77,25 +76,20 @@ class PrivacyLedger:
     LedgerError
         If the file cannot be used, is not a ledger, or has other ceilings.
 
-    See Also
-    --------
-    skpuffer.privacy.compose : How certificates are added up.
-
     Notes
     -----
     A ceiling is of all releases whose certificates promise its notion, or a stronger
-    one. A release that promises the notion of no ceiling is refused, and so is one that
-    does not add up with those before it. Certificates that name no table count as about
-    the same people as all others; those of different named tables are kept apart, which
-    is right if nobody is in two of them.
+    one. Other releases are refused, and those that do not add up with earlier ones.
+    Certificates of different named tables are kept apart, which is right if nobody is
+    in two of them; those that name no table count for all.
 
-    A killed process may leave its one release in flight, paid for; none leaves one that
-    is not. A refusal raises :class:`~skpuffer.exceptions.LedgerRefusal`, which is no
-    ``Exception``, so that scikit-learn's `error_score` does not hide it.
+    A killed process may leave one release in flight, paid for. A refusal raises
+    :class:`~skpuffer.exceptions.LedgerRefusal`, which is no ``Exception``, so that
+    scikit-learn's `error_score` does not hide it.
 
-    The file is only added to. Restoring an older copy forgets what was spent since, and
-    anyone who may write to it can forge it. While it is open its last entries are in a
-    second file beside it, ending in '-wal': move and copy both, or :meth:`close` first.
+    Restoring an older copy forgets what was spent since, and anyone who may write to
+    the file can forge it. While it is open its last entries are in a second file,
+    ending in '-wal': move both, or :meth:`close` first.
 
     Examples
     --------
@@ -167,11 +161,6 @@ class PrivacyLedger:
         Returns
         -------
         PrivacyLedger
-
-        Raises
-        ------
-        LedgerError
-            If it is not, or is no ledger.
         """
         ledger = cls.__new__(cls)
         ledger.path, ledger.timeout = os.path.realpath(os.fspath(path)), 60.0
@@ -196,18 +185,12 @@ class PrivacyLedger:
     # -- scikit-learn's callbacks, and the context manager -----------------------------
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Hear of what is fitted within a fit, also where callbacks are not passed on.
-
-        Other outputs of the estimator, which no ledger counts, are warned of.
+        """Record what is fitted within a fit, and warn of outputs beside releases.
 
         Parameters
         ----------
         estimator : estimator
         context : CallbackContext
-
-        See Also
-        --------
-        skpuffer.compose.audit_pipeline : Outputs that are looked for.
         """
         listen_here(self)
         parts = _nested(estimator)
@@ -226,13 +209,7 @@ class PrivacyLedger:
             )
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """Undo :meth:`setup`.
-
-        Parameters
-        ----------
-        estimator : estimator
-        context : CallbackContext
-        """
+        """Undo :meth:`setup`."""
         stop_listening_here(self)
         fit = self._carried.pop(id(estimator), None)
         if fit is not None:
@@ -250,11 +227,6 @@ class PrivacyLedger:
             Only tasks named 'release' matter.
         metadata : dict
             With the `certificate`.
-
-        Raises
-        ------
-        LedgerRefusal
-            As :meth:`enter`.
         """
         if context.task_name != "release" or "certificate" not in (metadata or {}):
             return
@@ -266,13 +238,7 @@ class PrivacyLedger:
             paid.add(self._key)
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Do nothing: what was entered stays, whether the fit succeeded or not.
-
-        Parameters
-        ----------
-        estimator : estimator
-        context : CallbackContext
-        """
+        """Do nothing: what was entered stays, whether the fit succeeded or not."""
 
     def __enter__(self) -> Self:
         listen(self)
@@ -297,14 +263,13 @@ class PrivacyLedger:
     ) -> None:
         """Pay for releases of one certificate, or refuse them all.
 
-        Estimators need not be entered: the ledger hears of them. This is for what was
-        released by other means, and for paying for several at once.
+        For what was released by other means, or to pay for several releases at once.
 
         Parameters
         ----------
         certificate : Certificate
         count : int, default=1
-            How many releases there are to be.
+            Number of releases.
         estimator : str, default='by hand'
             Author of the releases, for the report.
 
@@ -313,10 +278,8 @@ class PrivacyLedger:
         BudgetExceededError
             If the total would be above a ceiling.
         NotComposableError
-            If they do not add up with what was released, or promise the notion of no
+            If they do not add up with earlier ones, or promise the notion of no
             ceiling.
-        LedgerRefusal
-            If the file cannot be used.
         """
         if not isinstance(certificate, Certificate):
             raise type_error(
@@ -342,17 +305,15 @@ class PrivacyLedger:
         Parameters
         ----------
         certificate : Certificate, default=None
-            Certificate of a release, to be told how many more of it fit.
+            Certificate of a release, to return how many more of it fit.
         table : str, default=None
-            Only for what is left: the table it is about; None is the one of which most
-            is spent.
+            Table of what is left; None is the one of which most is spent.
 
         Returns
         -------
         dict or int
-            Ceiling less total, by notion. Releases cost less together than their
-            epsilons add up to, so more may fit than this suggests. Or a number of
-            releases, at most 2**20.
+            Ceiling less total, by notion: releases cost less together than their
+            epsilons add up to, so more may fit. Or a number of releases, at most 2**20.
         """
         with self._opened():
             if certificate is None:
@@ -369,42 +330,23 @@ class PrivacyLedger:
         notion : Notion or str, default=None
             Notion of the ceiling; None where there is one alone.
         table : str, default=None
-            Table of the releases to count, with those that name no table. None is the
-            table of which most is spent.
+            Table of the releases to count; None is the one of which most is spent.
 
         Returns
         -------
         Certificate or None
             None if nothing was released.
-
-        Raises
-        ------
-        ValueError
-            If the ledger has no ceiling of that notion.
         """
         with self._opened():
             return self._spent.total(self._spent.book(notion), table)
 
     def report(self) -> pd.DataFrame:
-        """Return every release, in the order in which they were entered.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Its `time` is that of the process's own clock.
-        """
+        """Return every release as a data frame, in the order of entry."""
         with self._opened() as store:
             return entries_frame(self._spent.entries(store), self._spent.certificates)
 
     def totals(self) -> pd.DataFrame:
-        """Return what is spent of each ceiling, by table.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            With the number of releases that count, and of those that promise the notion
-            of other ceilings alone.
-        """
+        """Return what is spent of each ceiling by table, as a data frame."""
         with self._opened():
             return totals_frame(
                 [
@@ -424,7 +366,7 @@ class PrivacyLedger:
         """Keep a text beside the entries, such as a table that was released.
 
         A note costs nothing and is never changed. Anyone who reads the file can read
-        its notes, so write only what was released or is public.
+        it, so write only what was released or is public.
 
         Parameters
         ----------
@@ -437,12 +379,7 @@ class PrivacyLedger:
                 store.add_note(note)
 
     def notes(self) -> list[str]:
-        """Return all notes, in the order in which they were written.
-
-        Returns
-        -------
-        list of str
-        """
+        """Return all notes, in the order in which they were written."""
         with self._opened() as store:
             return store.notes()
 
@@ -452,8 +389,7 @@ class PrivacyLedger:
         Parameters
         ----------
         limits : mapping
-            As the parameter of the class. Budget that is spent stays spent, also above
-            a ceiling that is lower.
+            As the parameter of the class. Budget that is spent stays spent.
         """
         plain = strict_json(write_limits(read_limits(limits)))
         with self._opened() as store, store.writing():

@@ -1,8 +1,7 @@
 """The file of a ledger: what is committed stays, whoever is killed or asks at once.
 
-It knows of numbers and of texts, and nothing of what they promise. Nothing in it is
-changed or removed by anybody: triggers refuse it. What was released is in the order of
-its numbers; clocks, which may differ between processes, decide nothing.
+Nothing in it is changed or removed: triggers refuse it. Releases are in the order of
+their numbers; clocks decide nothing.
 """
 
 import contextlib
@@ -364,17 +363,7 @@ def strict_json(plain: Any) -> str:
 
 
 def refuse_network(path: str, mounts: str = "/proc/self/mountinfo") -> None:
-    """Refuse a file on a file system of another machine, where that is known.
-
-    Parameters
-    ----------
-    mounts : str
-        File in which Linux lists what is mounted where.
-
-    Raises
-    ------
-    LedgerError
-    """
+    """Refuse a file on a file system of another machine, where that is known."""
     try:
         lines = Path(mounts).read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -530,13 +519,7 @@ _WATCHED: weakref.WeakSet[ForkSafe] = weakref.WeakSet()
 
 
 def watch(thing: ForkSafe) -> None:
-    """Have something told of every fork of this process.
-
-    Parameters
-    ----------
-    thing : ForkSafe
-        As long as anybody else refers to it.
-    """
+    """Have something told of every fork of this process."""
     _WATCHED.add(thing)
 
 

@@ -47,8 +47,8 @@ class RowNormClipper(
 ):
     """Scale each row whose norm exceeds a public bound down to it.
 
-    After it no record moves a sum of rows by more than `norm`, whatever it holds. It
-    learns nothing from data, so it may stand before a private estimator.
+    After it no record moves a sum of rows by more than `norm`. It learns nothing from
+    data.
 
     Parameters
     ----------
@@ -64,10 +64,6 @@ class RowNormClipper(
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    sklearn.preprocessing.Normalizer : Scales every row to norm one, short ones too.
-
     Examples
     --------
     >>> from skpuffer.preprocessing import RowNormClipper
@@ -82,19 +78,7 @@ class RowNormClipper(
 
     @all_or_nothing
     def fit(self, X: Table, y: ArrayLike | None = None) -> Self:
-        """Validate the parameters and the names of the features; learn nothing.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The transformer.
-        """
+        """Validate the parameters and the names of the features; learn nothing."""
         # nothing is kept of the rows, so that refits on other tables are the same
         check_clipping(self.norm, self.ord)
         self._validate(X, reset=True)
@@ -140,24 +124,22 @@ class RowNormClipper(
 class PublicBinner(PublicColumnTransformer):
     """Cut columns into cells whose edges are given, not read off the data.
 
-    Quantiles of a private column are values of its records: a binner that learns them
-    releases these. This one learns nothing, so it may stand before a private estimator.
+    Quantiles of a private column are values of its records. This binner learns nothing.
 
     Parameters
     ----------
     bins : dict of {column: array-like of edges}, default=None
-        Public edges, one more than there are cells, ascending; columns by name in a
-        data frame, by position in an array. Cells are closed below and open above, and
-        what lies outside is in the first or the last. Missing values, and those that
-        are no numbers, have a cell of their own after these. Columns that are not named
-        must be numbers and pass unchanged.
+        Public ascending edges, one more than there are cells, by name or position.
+        Cells are closed below and open above; values outside are in the first or the
+        last, and what is missing or no number in a further one. Other columns must be
+        numbers.
     schema : Schema, default=None
-        Public code book instead: of all its columns the cells are taken, levels being
-        cells as they are; see :class:`~skpuffer.schema.Binning`.
+        Public schema instead, for all of its columns; see
+        :class:`~skpuffer.schema.Binning`.
     n_bins : int, default=32
         Cells of a number for which the schema does not say how many.
     encode : {'ordinal', 'onehot'}, default='ordinal'
-        Whether the cell's number is returned, or a column for each cell.
+        Whether to return the cell's number, or a column for each cell.
 
     Attributes
     ----------
@@ -165,10 +147,6 @@ class PublicBinner(PublicColumnTransformer):
         Number of columns before.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, if all are strings.
-
-    See Also
-    --------
-    skpuffer.schema.Binning : The cells of a whole table.
 
     Examples
     --------
@@ -258,21 +236,18 @@ class _Fill:
 class PublicImputer(PublicColumnTransformer):
     """Fill missing values by values that are given, not read off the data.
 
-    A mean of private rows carries each of them into the rows it fills, and leaving
-    incomplete records out would tell of them. This imputer learns nothing, so it may
-    stand before a private estimator.
+    A mean of private rows would carry each of them into the rows it fills. This imputer
+    learns nothing.
 
     Parameters
     ----------
     fill : dict of {column: value}, default=None
-        Public value that stands for a missing one, in each column to fill; columns by
-        name in a data frame, by position in an array. In a column that a number fills,
-        all that is no number is missing. Columns that are not named must be numbers and
-        pass unchanged.
+        Public value that stands for a missing one, by name or position. In a column
+        that a number fills, all that is no number is missing. Other columns must be
+        numbers.
     schema : Schema, default=None
-        Public code book instead: of all its columns the `fill` is taken, also where the
-        schema has a level for missing values. Levels that it does not have are missing
-        too, and numbers outside its bounds are clipped to them.
+        Public schema instead, by the `fill` of all of its columns. Levels that it does
+        not have are missing too, and numbers are clipped to its bounds.
     missing : sequence, default=()
         Codes that mean a missing value, besides None, NaN and NA. A schema has its own.
 
@@ -282,10 +257,6 @@ class PublicImputer(PublicColumnTransformer):
         Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, if all are strings.
-
-    See Also
-    --------
-    skpuffer.schema.Encoding : Imputes, scales and encodes a whole table.
 
     Examples
     --------
@@ -365,20 +336,17 @@ def _levels_of(column: Category, values: Array) -> Array:
 class PublicMinMaxScaler(PublicColumnTransformer):
     """Scale columns by bounds that are given, not read off the data.
 
-    The least and the largest value of a private column are two records: a scaler that
-    learns them releases these. This one learns nothing, so it may stand before a
-    private estimator. Values outside the bounds are clipped to them.
+    The least and the largest value of a private column are two records. This scaler
+    learns nothing, and clips to the bounds.
 
     Parameters
     ----------
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
-        Public bounds: numbers, or arrays with an entry for each column, all lows before
-        all highs; in a dict of the columns to scale, by name in a data frame, by
-        position in an array. Columns that are not named must be numbers and pass
-        unchanged.
+        Public bounds: numbers, arrays with an entry for each column, or a dict of the
+        columns to scale, by name or position. Other columns must be numbers.
     schema : Schema, default=None
-        Public code book instead: of its numbers the bounds are taken, amounts are
-        scaled by their logarithm, and missing values are read as it says.
+        Public schema instead: its numbers are scaled, amounts by their logarithm, and
+        missing values are read as it says.
     feature_range : tuple (min, max), default=(0, 1)
         Range of the result.
 
@@ -388,11 +356,6 @@ class PublicMinMaxScaler(PublicColumnTransformer):
         Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, if all are strings.
-
-    See Also
-    --------
-    skpuffer.summary.PrivateStandardScaler : Scales by private moments.
-    skpuffer.schema.Encoding : Scales, imputes and encodes a whole table.
 
     Notes
     -----

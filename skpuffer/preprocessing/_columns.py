@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Base of transformers of columns by public facts of each.
 
-    A subclass has the parameter `schema` and another that says the same of columns, and
-    writes what becomes of a column. Columns of which nothing is said must be numbers
-    and pass unchanged. Each row is read by itself, and what a column of which something
-    is said may hold is refused nowhere: it is private.
+    A subclass has the parameter `schema` and another that says the same of columns.
+    Other columns must be numbers. Cells are never refused, as they are private.
     """
 
     schema: Schema | None
@@ -69,39 +67,12 @@ class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
 
     @all_or_nothing
     def fit(self, X: Table, y: ArrayLike | None = None) -> Self:
-        """Validate the parameters and the names of the columns; learn nothing.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The transformer.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not as it must be, or names a column that is not in `X`,
-            or a column of which nothing is said is not numeric.
-        """
+        """Validate the parameters and the names of the columns; learn nothing."""
         self._read(X, reset=True)
         return self
 
     def transform(self, X: Table) -> Array:
-        """Map the columns of which something is said.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_records, n_features_out)
-        """
+        """Map the columns of which something is said."""
         return np.column_stack(self._read(X, reset=False))
 
     def _read(self, X: Table, reset: bool) -> list[Array]:
@@ -143,17 +114,7 @@ class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
         return {i: said[name] for i, name in enumerate(names) if name in said}
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the columns that `transform` makes.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns before; None takes those seen in `fit`.
-
-        Returns
-        -------
-        ndarray of str
-        """
+        """Return the names of the columns that `transform` makes."""
         before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         # facts are of columns as the data names them, whatever they are called here
         known = getattr(self, "feature_names_in_", range(self.n_features_in_))

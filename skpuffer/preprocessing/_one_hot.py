@@ -36,28 +36,24 @@ if TYPE_CHECKING:
 class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """One-hot encode columns by categories that are given, not read off the data.
 
-    Which categories occur in private data is itself private: an encoder that learns
-    them tells of a rare value by a column of its own. This one learns nothing, so it
-    may stand before a private estimator.
+    Which categories occur in private data is itself private. This encoder learns
+    nothing.
 
     Parameters
     ----------
     categories : dict of {column: list}, default=None
-        Public categories of each column to encode; columns by name in a data frame, by
-        position in an array. All other columns must be numbers and pass unchanged.
-        Cells are compared with them as with the levels of a
+        Public categories of each column to encode, by name or position. Other columns
+        must be numbers. Cells are compared with them as with the levels of a
         :class:`~skpuffer.schema.Category`: 1, 1.0 and "1" are one category.
     missing : {'category', 'zero', 'error'}, default='category'
-        Treatment of a missing value (None, NaN, NA) in an encoded column. There is a
-        rule because leaving such records out would tell of them.
+        Treatment of a missing value in an encoded column.
 
-        - 'category': a category of its own, the last column, ``<column>_missing``. It
-          is there whether or not a value is missing.
+        - 'category': a category of its own, always the last column,
+          ``<column>_missing``.
         - 'zero': zeros in all columns.
         - 'error': `transform` raises.
     unknown : {'zero', 'error'}, default='zero'
-        Treatment of a value that `categories` does not name: zeros in all columns, or
-        an error.
+        Treatment of a value that `categories` does not name.
     sparse_output : bool, default=False
         Whether to return a CSR matrix.
     dtype : number type, default=numpy.float64
@@ -69,11 +65,6 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         Number of columns before encoding.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, if all are strings.
-
-    See Also
-    --------
-    sklearn.preprocessing.OneHotEncoder : Learns the categories from the data.
-    skpuffer.compose.PublicPreprocessing : Encodes the data and the prior alike.
 
     Examples
     --------
@@ -105,25 +96,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
     @all_or_nothing
     def fit(self, X: Table, y: ArrayLike | None = None) -> Self:
-        """Validate the parameters and the names of the columns; learn nothing.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The transformer.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not as it must be, a column of `categories` is not in `X`,
-            or another column is not numeric.
-        """
+        """Validate the parameters and the names of the columns; learn nothing."""
         self._check()
         X, names = read_columns(self, X, reset=True)
         encoded = self._positions(names)
@@ -141,12 +114,6 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         -------
         X : {ndarray, CSR matrix} of shape (n_records, n_features_out)
             Each encoded column is replaced by its categories' columns, in place.
-
-        Raises
-        ------
-        ValueError
-            As in `fit`, or on a value that ``missing='error'`` or ``unknown='error'``
-            refuses.
         """
         self._check()
         X, names = read_columns(self, X, reset=False)
@@ -167,19 +134,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return np.hstack([numbers, codes])[:, order]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the columns after encoding.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns before; None takes those seen in `fit`.
-
-        Returns
-        -------
-        names : ndarray of str
-            ``race_White`` for the category White of the column race; the second of two
-            that would be the same has a number behind it.
-        """
+        """Return the names of the columns after encoding."""
         before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         # `categories` names columns as the data does, whatever they are called here
         known = getattr(self, "feature_names_in_", range(self.n_features_in_))

@@ -44,19 +44,7 @@ _INTERVALS = {
 
 
 def released_table(model: Any, level: float) -> dict[str, Any]:
-    """Return what a fitted model released, with intervals where it has any.
-
-    Parameters
-    ----------
-    model : estimator
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    dict
-        Plain data: 'columns', 'rows', and what is 'said' of the intervals.
-    """
+    """Return what a fitted model released, with intervals where it has any."""
     find = getattr(model, "to_frame", partial(to_frame, model))
     for code, of in _INTERVALS.items():
         # where intervals of the population are not known, those of the table may be
@@ -82,24 +70,7 @@ def report_parts(
     budget: dict[str, float],
     scenario: Any,
 ) -> Iterator[Part]:
-    """Yield the parts of a report of what was released and paid for.
-
-    Parameters
-    ----------
-    released : list of dict
-        Notes of releases.
-    entries : pandas.DataFrame
-        Entries of the ledger.
-    total : Certificate or None
-        Total of all entries.
-    budget : dict
-        With 'epsilon', 'delta' and the share that is 'left'.
-
-    Yields
-    ------
-    str, tuple or DataFrame
-        As :func:`~skpuffer.utils._documents.written` takes them.
-    """
+    """Yield the parts of a report of what was released and paid for."""
     spent = 0.0 if total is None else float(total.epsilon or 0.0)
     yield _said("session.report_title"), 1
     yield _said("session.promise_heading"), 2

@@ -77,20 +77,17 @@ _FORMATS = {".html": "html", ".htm": "html", ".md": "markdown"}
 class Session:
     """Release numbers and models of one table under one budget.
 
-    A session holds a private table, its public schema and a total budget. Each call
-    spends a share of the budget and returns a fitted estimator. A ledger file keeps the
-    budget and what was released, so that a later process can go on.
+    Each call spends a share of the budget and returns a fitted estimator. A ledger file
+    keeps the budget and what was released, so that a later process can go on.
 
     Parameters
     ----------
     table : data frame or lazy data frame
-        Private records: of pandas, Polars, DuckDB or another library that narwhals
-        reads. It is never stored.
+        Private records, as narwhals reads them. The table is never stored.
     schema : Schema or dict
-        Public code book of the table. See :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` of the table.
     scenario : Scenario, default=None
-        The secret to protect. None is one record, or all rows of one `unit`, added or
-        removed: differential privacy.
+        The secret. None is one record, or all rows of one `unit`, added or removed.
     unit : str, default=None
         Column of ids: all rows with one id are protected together. It needs `max_rows`.
     max_rows : int, default=None
@@ -98,15 +95,15 @@ class Session:
     epsilon : float, default=1.0
         Total budget, in nats, of all that this session ever releases.
     delta : float, default=1e-5
-        Total delta, in (0, 1). It should be well below one over the number of records.
+        Total delta, in (0, 1), well below one over the number of records.
     ledger : str, path-like or PrivacyLedger, default='budget.db'
-        File of the budget. It is made if it is missing. An existing file must be of the
-        same schema, scenario and budget.
+        File of the budget, made if missing; else of the same schema, scenario and
+        budget.
     size : {'private', 'public'} or int, default='private'
-        Whether the number of records is private. With 'private' it is released with
-        noise where it is needed. Estimators that need the exact number are refused
-        unless it is 'public'. It is public under a scenario that adds or removes no
-        record. A number is declared in its place.
+        Whether the number of records is private, and released with noise where needed.
+        Estimators that need the exact number are refused unless it is 'public', as
+        under a scenario that adds or removes no record. A number is declared in its
+        place.
     level : float, default=0.95
         Confidence level of the intervals in the report, in (0, 1).
 
@@ -119,26 +116,18 @@ class Session:
     Raises
     ------
     LedgerError
-        If the ledger file cannot be used, or belongs to another schema, scenario or
-        budget.
-    TypeError, ValueError
-        If a parameter is not as it must be, or the table lacks a column of the schema.
-
-    See Also
-    --------
-    skpuffer.ledger.PrivacyLedger : The budget alone.
+        If the ledger file cannot be used, or belongs to another session.
 
     Notes
     -----
-    *Shares.* Shares of a budget add up to one. A share of 0.2 is the noise with which
-    five releases of Gaussian noise promise exactly (`epsilon`, `delta`) together. The
-    epsilon of each alone is larger than a fifth: 0.415 for (1, 1e-5). A release of
-    other noise gets the largest epsilon that leaves the other shares whole. Under a
-    scenario other than :class:`~skpuffer.scenarios.RecordScenario` a share is that of
-    epsilon and of delta.
+    *Shares* of a budget add up to one. A share of 0.2 is the noise with which five
+    releases of Gaussian noise promise exactly (`epsilon`, `delta`) together; the
+    epsilon of each alone is 0.415 for (1, 1e-5). A release of other noise gets the
+    largest epsilon that leaves the other shares whole. Under another scenario than
+    :class:`~skpuffer.scenarios.RecordScenario` a share is that of epsilon and of delta.
 
-    *Spending.* The ledger file has every release before its noise is drawn. A process
-    that is killed afterwards has spent the share, and the report says so.
+    *Spending.* The file has every release before its noise is drawn: a process that is
+    killed afterwards has spent the share.
 
     Examples
     --------
@@ -227,7 +216,7 @@ class Session:
         table : data frame or lazy data frame
             The same private table as before.
         scenario : Scenario, default=None
-            The same as before. It is needed unless it was a
+            The same as before, if it was no
             :class:`~skpuffer.scenarios.RecordScenario`.
         level : float, default=0.95
             Confidence level of intervals, in (0, 1).
@@ -235,11 +224,6 @@ class Session:
         Returns
         -------
         Session
-
-        Raises
-        ------
-        LedgerError
-            If there is no session in the file, or it is of another scenario.
         """
         if not isinstance(ledger, PrivacyLedger):
             ledger = PrivacyLedger(ledger)
@@ -317,8 +301,6 @@ class Session:
         ------
         BudgetExceededError
             If so much is not left.
-        ValueError
-            If neither or both of a share and an accountant are given.
         """
         found: PrivateSummary = self._released(share, "summary", **options)
         return found
@@ -355,8 +337,7 @@ class Session:
         Parameters
         ----------
         model : estimator
-            A private estimator. Its own scenario, accountant and schema are kept, and
-            the others are those of the session.
+            A private estimator. Its own scenario, accountant and schema are kept.
         target : str, default=None
             Column to predict. None is the target of the schema.
         columns : list of str, default=None
@@ -375,8 +356,6 @@ class Session:
             If so much is not left.
         UnsupportedError
             If the model needs the exact number of records, and this is private.
-        ValueError
-            If the model is not private.
         """
         return self._released(share, "fit", model, target=target, columns=columns)
 
@@ -386,7 +365,7 @@ class Session:
         """Search the parameters of a private model, and release the best one.
 
         Every candidate is fitted once, as this adds up with other releases without
-        loss. With dozens of candidates, another kind of `trials` may cost less.
+        loss.
 
         Parameters
         ----------
@@ -440,21 +419,20 @@ class Session:
     ) -> Preview:
         """Return the error and the promise of a release, without spending anything.
 
-        No row is read. The release that follows has this very noise.
+        No row is read, and the release that follows has this very noise.
 
         Parameters
         ----------
         what : estimator or {'summary', 'bounds', 'fit', 'search', 'synthesize'}
             A model, or the name of a method.
         *arguments : tuple
-            Of that method.
+            Arguments of that method.
         share : float, default=None
             As in :meth:`summary`.
         n_records : int, default=None
-            A public guess at the number of records. Standard deviations are then those
-            of a fit to as many made-up records, whose cells are drawn evenly.
+            A public guess at the number of records.
         **options : dict
-            As for the method.
+            Options of the method.
 
         Returns
         -------
@@ -678,8 +656,7 @@ class Session:
     ) -> str:
         """Return all that was released, what it cost and what was promised.
 
-        It has the releases of earlier processes too, and reads no row. It may be
-        published.
+        It covers earlier processes too, reads no row, and may be published.
 
         Parameters
         ----------

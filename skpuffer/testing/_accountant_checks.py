@@ -761,14 +761,13 @@ def accountant_checks(
     accountant : Accountant
         With the parameters of one kind of promise; its budget is set by the checks.
     case : callable, optional
-        Takes a whole number `size` and a number `unit`. Returns the release and the
-        scenario that the accountant is asked about. There is more to hide the larger
-        the size is, and all moves are in proportion to the unit. By default, a record
-        moves a query in one dimension by the unit, and as many differ as the size.
+        Takes a whole number `size` and a number `unit`; returns a release and a
+        scenario. There is more to hide the larger the size is, and moves are in
+        proportion to the unit. By default, a record moves a query in one dimension by
+        the unit, and as many differ as the size.
     worlds : tuple of two callables, optional
-        Draw the exact output of the first case in two tables that the noise must hide
-        from each other: each takes a number of draws and a generator. Take those that
-        differ most. By default, those of the default case.
+        Draw the exact output of the first case in two tables that differ most: each
+        takes a number of draws and a generator.
 
     Returns
     -------
@@ -805,7 +804,7 @@ def check_accountant(
     accountant : Accountant
     case : callable, optional
     worlds : tuple of two callables, optional
-        All as of :func:`accountant_checks`.
+        As of :func:`accountant_checks`.
 
     Raises
     ------

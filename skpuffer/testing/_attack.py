@@ -1,15 +1,6 @@
-"""An attacker who tells two worlds apart, and what a certificate lets him.
+"""An attacker who distinguishes two worlds, and what a certificate lets him.
 
-Whoever sees one noisy output and guesses which of two worlds it came from has, for
-each rule of guessing, a true-positive rate (he says "first" in the first world) and a
-false-positive rate (he says so in the second). A promise bounds ``TPR - e^eps * FPR``
-for every eps by a delta. Here the rule is chosen on a fifth of the draws and measured
-on the others, with an exact (Clopper-Pearson) lower bound of what was measured: if that
-exceeds what is allowed, the promise is broken beyond reasonable doubt.
-
-An attack that finds nothing says little unless it would have found something. So each
-one is made twice, by `assert_tight`: with the noise that was certified, and with a
-share of it, which the same attacker must catch.
+`assert_tight` attacks twice: the noise that was certified, and a share of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,28 +33,9 @@ def attack(
 ) -> Comparison:
     """Attack a promise with draws of the released output in two worlds.
 
-    Parameters
-    ----------
-    first, second : callable of (n, rng)
-        Return noisy outputs of shape (n,) or (n, dim), each from a fresh world.
-    certificate : Certificate
-    n_draws : int
-        Draws in each world; a fifth of them choose the rule, the others measure it.
-    rng : numpy.random.Generator
-    epsilons : sequence of float
-        Where to compare; the confidence is shared out over all comparisons.
-    score : callable of outputs, default=None
-        Grows with the odds of the first world; the log-likelihood ratio makes the
-        Bayes attacker. None learns one: a coordinate itself, or a quadratic logistic
-        regression in several dimensions.
-    confidence : float, default=1 - 1e-6
-        That no finding of the report is wrong.
-    whole_curve : bool, default=True
-        As in :func:`skpuffer.audit.allowed_delta`.
-
-    Returns
-    -------
-    Comparison
+    A fifth of the draws choose the rule, the others measure it. `score` grows with the
+    odds of the first world; None learns one. No finding is wrong with probability
+    `confidence`.
     """
     outputs = (
         np.asarray(draw(n_draws, rng), dtype=float).reshape(n_draws, -1)
@@ -76,15 +48,7 @@ def attack(
 def assert_within(
     certificate: Certificate, first: Draw, second: Draw, **options: Any
 ) -> Comparison:
-    """Attack, and hold that nothing exceeds what is allowed; return the report.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    first, second : callable of (n, rng)
-    **options : dict
-        Of `attack`.
-    """
+    """Attack, and hold that nothing exceeds what is allowed; return the report."""
     report = attack(first, second, certificate, **options)
     assert not report.broken, f"an attacker beats the certificate {report}"
     return report
@@ -116,19 +80,8 @@ def assert_tight(
 ) -> None:
     """Attack the certified noise, which must do, and a share of it, which must not.
 
-    Parameters
-    ----------
-    certificate : Certificate
-    noise : Noise
-        Noise that was certified.
-    worlds : callable of a noise
-        Returns two samplers of outputs with that noise.
-    seed : int
-    score : callable of a noise, default=None
-        Returns the attacker's score if he knows that noise.
-    share : float, default=SHARE
-    **options : dict
-        Of `attack`.
+    `worlds` takes a noise and returns two samplers of outputs with it; `score` takes a
+    noise and returns the attacker's score.
     """
     for check, used in (
         (assert_within, noise),

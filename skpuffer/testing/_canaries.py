@@ -116,13 +116,7 @@ def listen() -> Iterator[Said]:
 
 
 def reachable(value: object) -> dict[str, Any]:
-    """Leaves of the object graph below an object, whatever its attributes are called.
-
-    Returns
-    -------
-    leaves : dict of {str: object}
-        Numbers, texts and arrays by the way to them.
-    """
+    """Leaves of the object graph below an object, whatever its attributes' names."""
     leaves: dict[str, Any] = {}
     _collect(value, "", leaves, {})
     return leaves

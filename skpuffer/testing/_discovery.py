@@ -39,7 +39,7 @@ class EstimatorEntry(NamedTuple):
         Name of the class.
     estimator_class : type
     instance : estimator
-        Constructed so that `fit` works on small numeric data.
+        An instance whose `fit` works on small numeric data.
 
     Examples
     --------
@@ -121,12 +121,10 @@ def _instance(name: str, estimator_class: type[Any]) -> Any:
 def all_estimators() -> list[EstimatorEntry]:
     """List every public estimator class with a ready-to-check instance.
 
-    A :class:`~skpuffer.compose.PrivatePipeline` is none by itself.
-
     Returns
     -------
     entries : list of EstimatorEntry
-        Sorted by name; each a tuple ``(name, estimator_class, instance)``.
+        Sorted by name, without :class:`~skpuffer.compose.PrivatePipeline`.
 
     Examples
     --------

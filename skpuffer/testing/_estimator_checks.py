@@ -1,7 +1,6 @@
 """Conformance checks of private estimators, next to scikit-learn's own checks.
 
-Each check is a function of an estimator and raises ``AssertionError`` where the
-estimator falls short. Run them on an estimator of your own:
+Run them on an estimator of your own:
 
 >>> from skpuffer.linear_model import PrivateLogisticRegression
 >>> from skpuffer.testing import check_private_estimator
@@ -174,9 +173,8 @@ def check_noise_is_of_the_certified_scale(
 ) -> None:
     """Noise of every released vector has the scale that was certified.
 
-    The spread of published vectors over fits, or of the noise that a training run drew
-    over its steps or a vote over its answers, of which there must be as many as were
-    accounted.
+    The spread is over fits, or over the steps of a training run or the answers of a
+    vote, of which there must be as many as were accounted.
     """
     # One fit of a query draws one vector, a training run or a vote many: gather as many
     # draws, each in units of the standard deviation that was certified.
@@ -685,8 +683,7 @@ def privacy_checks(estimator: BaseEstimator) -> list[Check]:
     Returns
     -------
     checks : list of (str, callable)
-        Names, and functions without arguments. For an estimator that releases nothing,
-        such as a stateless transformer, those of what it says of the data it is given.
+        Names, and functions without arguments.
     """
     checks = _CHECKS if _is_private(estimator) else (check_no_canary_is_quoted,)
     if _is_search(estimator):
@@ -704,11 +701,6 @@ def check_private_estimator(estimator: BaseEstimator) -> None:
     ----------
     estimator : estimator
         An instance that can be fitted on small numeric data.
-
-    Returns
-    -------
-    None
-        Where all checks pass.
 
     Raises
     ------

@@ -439,8 +439,7 @@ def noise_checks(
     noise : Noise
         Noise of the family, at any scale, with independent coordinates.
     distribution : frozen SciPy distribution
-        The distribution of one coordinate at scale one. Costs are compared with
-        integrals of its `logpdf`, and draws with its `cdf`; `var` is its variance.
+        The distribution of one coordinate at scale one, with `logpdf`, `cdf` and `var`.
     attained_norms : sequence of float, default=()
         Norms of a shift in the plane whose worst displacement attains the cost.
 
@@ -465,7 +464,7 @@ def check_noise(
     noise : Noise
     distribution : frozen SciPy distribution
     attained_norms : sequence of float, default=()
-        All as of :func:`noise_checks`.
+        As of :func:`noise_checks`.
 
     Raises
     ------

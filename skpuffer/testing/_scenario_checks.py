@@ -386,17 +386,16 @@ def scenario_checks(
 ) -> list[Check]:
     """Return the checks of a scenario, by name.
 
-    The scenario is bound to a table of records of one number each, in [-9, 9]. It is
-    asked about their sum.
+    The scenario is bound to a table of one number a record, in [-9, 9], and asked about
+    the sum.
 
     Parameters
     ----------
     scenario : Scenario
     worlds : tuple of two callables
-        Draw tables whose secret differs: each takes a number of tables and a generator
-        and returns an array of shape (n_tables, n_records). Noise set by the scenario's
-        facts must hide which of the two it was, so take those that differ most. A
-        record that is not there counts as zero.
+        Draw tables whose secrets differ most: each takes a number of tables and a
+        generator and returns an array of shape (n_tables, n_records). A record that is
+        not there counts as zero.
     n_records : int, default=3
         Number of records of each table.
     bad : sequence of (dict, str), default=()
@@ -435,7 +434,7 @@ def check_scenario(
     n_records : int, default=3
     bad : sequence of (dict, str), default=()
     growing : sequence of dict, default=()
-        All as of :func:`scenario_checks`.
+        As of :func:`scenario_checks`.
 
     Raises
     ------
@@ -444,8 +443,6 @@ def check_scenario(
 
     Examples
     --------
-    Any one record may differ, by at most 18:
-
     >>> import numpy as np
     >>> from skpuffer.scenarios import RecordScenario
     >>> from skpuffer.testing import check_scenario
