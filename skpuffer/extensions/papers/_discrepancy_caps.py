@@ -67,9 +67,9 @@ def monte_carlo_caps(
     Returns
     -------
     MonteCarloCaps
-        A named tuple: `mean_square` caps the mean of its square. It exceeds `tail` with
-        probability `tail` at most. `slack` is by how much either was raised.
-        `confidence` is one less the failure.
+        A named tuple: `mean_square` caps the mean of the discrepancy's square. The
+        discrepancy exceeds `tail` with probability `tail` at most. Either was raised by
+        `slack`. `confidence` is one less the failure.
 
     Notes
     -----
@@ -238,10 +238,8 @@ def tail_route_epsilon(
 
     Parameters
     ----------
-    epsilon : float
-        Rényi cost in nats while all caps hold.
-    alpha : float
-        Its order.
+    epsilon, alpha : float
+        Rényi cost in nats while all caps hold, and its order.
     delta : float
         In (0, 1).
     exceeded : float
@@ -254,8 +252,7 @@ def tail_route_epsilon(
 
     References
     ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix D; Mironov (2017),
-    Proposition 3.
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix D.
 
     Examples
     --------

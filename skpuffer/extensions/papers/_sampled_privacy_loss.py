@@ -88,8 +88,7 @@ class SampledPrivacyLoss(Accountant):
 
     References
     ----------
-    Rinberg et al. (2025), Beyond Laplace and Gaussian, Algorithms 5 and 6 and Theorem
-    6.
+    Rinberg et al. (2025), Beyond Laplace and Gaussian, Algorithms 5 and 6, Theorem 6.
 
     Examples
     --------
@@ -169,10 +168,8 @@ class SampledPrivacyLoss(Accountant):
             Mesh and half-width of the grid in nats.
         n_samples : float
             Losses that make the empirical distribution.
-        slack : float
-            Part of tau that pays for the grid, in nats, positive.
-        deviation : float
-            Part that pays for the samples, positive.
+        slack, deviation : float
+            Positive parts of tau that pay for the grid, in nats, and for the samples.
         outside : float, default=0.0
             The sum of all probabilities in the bound that the grid is left.
 

@@ -174,10 +174,8 @@ def make_vote_histograms(
 
     Parameters
     ----------
-    n_votes : int
-        Votes in each histogram.
-    n_classes : int
-        At least 2.
+    n_votes, n_classes : int
+        Votes in each histogram, and at least 2 classes.
     gap : float
         In [0, 100], in percent.
     n_histograms : int, default=1
@@ -192,8 +190,7 @@ def make_vote_histograms(
 
     References
     ----------
-    Rinberg et al. (2025), Beyond Laplace and Gaussian, Appendix D.1, as in the
-    programs.
+    Rinberg et al. (2025), Beyond Laplace and Gaussian, Appendix D.1, and its programs.
 
     Examples
     --------

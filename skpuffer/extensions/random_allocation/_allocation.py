@@ -162,10 +162,6 @@ class RandomAllocation(PrivacyLoss):
     max_memory : float, default=500
         MiB that a grid may take where epochs are composed.
 
-    See Also
-    --------
-    SampledAllocation : Estimates by Monte Carlo.
-
     Notes
     -----
     Neighbouring tables differ in one record that is added, removed or replaced. For a

@@ -49,11 +49,12 @@ _CLEAR = 4.0
 class SampledAllocation(Accountant):
     """Monte Carlo of the privacy loss of records in bins: estimates by default.
 
-    For runs whose records draw one of several bins and keep it, with noise that is
-    independent or correlated across steps in any way. Certificates are labelled as
-    estimates and refuse to be added up. With ``abstain=True`` a fresh sample verifies
-    the noise before any data is read, and the release is refused if that fails. Then
-    delta covers the chance of an error, and the certificate is a promise.
+    For runs whose records draw one of several bins and keep it. Noise may be correlated
+    across steps in any way. Certificates are labelled as estimates and refuse to be
+    added up; :class:`RandomAllocation` gives bounds. With ``abstain=True`` a fresh
+    sample verifies the noise before any data is read, and the release is refused if
+    that fails. Then delta covers the chance of an error, and the certificate is a
+    promise.
 
     Parameters
     ----------
@@ -71,10 +72,6 @@ class SampledAllocation(Accountant):
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the sampled losses, not of the release's noise. None draws fresh entropy
         in each call, which a promise needs: any other makes `abstain` an estimate too.
-
-    See Also
-    --------
-    RandomAllocation : Upper bounds, which hold for certain.
 
     References
     ----------

@@ -202,10 +202,8 @@ def conditional_delta(
 
     Parameters
     ----------
-    means : array-like of shape (n_bins, n_rows)
-        As for :func:`conditional_epsilon`.
-    noise : float
-        Standard deviation of each row.
+    means, noise : array-like of shape (n_bins, n_rows) and float
+        As for :func:`conditional_epsilon`, as are the others.
     epsilon : float
         At least zero in nats.
     delta : float
@@ -213,9 +211,7 @@ def conditional_delta(
     direction : {'remove', 'add'}, default=None
         None takes the larger of both.
     share : float, default=0.5
-        As for :func:`conditional_epsilon`.
     temperatures : tuple of float
-        As for :func:`conditional_epsilon`.
 
     Returns
     -------

@@ -272,8 +272,7 @@ def renyi_delta(
 
     References
     ----------
-    Canonne, Kamath and Steinke (2020), The discrete Gaussian for differential privacy,
-    Proposition 12.
+    Canonne, Kamath and Steinke (2020), The discrete Gaussian, Proposition 12.
     """
     check_option((None, "remove", "add"), direction=direction)
     gram, epsilon = check_gram(gram), np.asarray(epsilon, float)
@@ -301,15 +300,12 @@ def renyi_epsilon(
     Parameters
     ----------
     gram : array-like of shape (n_bins, n_bins)
-        Inner products of the means in units of the noise's variance.
+        As for :func:`renyi_delta`, as are the others.
     delta : float
         In (0, 1).
     direction : {'remove', 'add'}, default=None
-        None takes the larger of both, each the least of its own bounds.
     orders : array-like of shape (n_orders,), default=(2, 3, ..., 128)
-        Orders of the Rényi divergences in the direction "remove".
     max_operations : float, default=1e7
-        Operations of one pass over the counts.
 
     Returns
     -------

@@ -34,8 +34,7 @@ class NoiseStrategy(Plain):
 
     References
     ----------
-    Denisov et al. (2022), Improved differential privacy for SGD via optimal private
-    linear operators on adaptive streams.
+    Denisov et al. (2022), Improved differential privacy for SGD.
 
     Examples
     --------

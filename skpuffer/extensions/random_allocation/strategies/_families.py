@@ -237,14 +237,11 @@ def banded_inverse_factorization(
 
     Parameters
     ----------
-    n_steps : int
-        Length of the run that it is the best one for. It may be used for others.
-    bandwidth : int
-        Number of diagonals of the inverse of C.
+    n_steps, bandwidth : int
+        Length of the best run, and number of diagonals of the inverse of C.
     n_batches : int, default=None
-        Steps between two participations of a record; None is a single one.
     objective : {'mean', 'max'}, default='mean'
-        Minimised error of the prefix sums: the root mean square, or the largest.
+        As for :func:`banded_matrix_factorization`.
 
     Returns
     -------
@@ -282,9 +279,8 @@ def buffered_linear_toeplitz(
     n_buffers : int, default=4
         Number of vectors of noise that are kept.
     n_batches : int, default=None
-        Steps between two participations of a record; None is a single one.
     objective : {'mean', 'max'}, default='mean'
-        Minimised error of the prefix sums: the root mean square, or the largest.
+        As for :func:`banded_matrix_factorization`.
 
     Returns
     -------

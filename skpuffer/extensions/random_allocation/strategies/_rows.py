@@ -37,8 +37,7 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
 
     References
     ----------
-    Dwork, Naor, Pitassi and Rothblum (2010), Differential privacy under continual
-    observation. Honaker (2015), Efficient use of differentially private binary trees.
+    Honaker (2015), Efficient use of differentially private binary trees.
 
     Examples
     --------
