@@ -116,10 +116,9 @@ class BestRunCurve(Plain, kind="best_run"):
     has the probabilities p = 1 - F(y) and p' = 1 - F'(y). The curve of one run bounds
     p' by p, and so with ``s = log f'`` from above
 
-    - the Rényi cost at an order a, by that of one run plus the largest of ``(a s(1 - p)
-      - (a - 1) s(1 - p')) / (a - 1)`` over all p' that the curve allows: Lemma 7 of
-        Papernot
-      and Steinke.
+    - the Rényi cost at an order a, by that of one run plus the largest of
+      ``(a s(1 - p) - (a - 1) s(1 - p')) / (a - 1)`` over all p' that the curve allows:
+      Lemma 7 of Papernot and Steinke.
     - the trade-off: with c the largest of ``s(1 - p) - s(1 - p')`` the delta at epsilon
       is at most the mean number of runs times that of one run at ``epsilon - c``, as
       ``f'(F) dQ - exp(epsilon) f'(F') dQ' <= f'(F) (dQ - exp(epsilon - c) dQ')`` and
