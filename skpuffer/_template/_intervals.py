@@ -19,24 +19,7 @@ __all__ = ["interval_width", "noise_error"]
 def interval_width(noise: Noise, level: float) -> float:
     """Return half the width of a central interval, in standard deviations.
 
-    Each coordinate lies within so many of its deviations from zero with at least
-    this probability, whatever its scale.
-
-    Parameters
-    ----------
-    noise : Noise
-    level : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        The least such number, zero of no noise.
-
-    Raises
-    ------
-    UnsupportedError
-        If quantiles of the family are not known here.
+    Each coordinate lies within so many of its deviations with at least `level`.
     """
     level = check_probability(level=level)
     return 0.0 if noise.is_zero else _width(noise, level)
@@ -72,20 +55,9 @@ def _(noise: DiscreteLaplaceNoise, level: float) -> float:
 
 @singledispatch
 def noise_error(release: Release, noise: Noise) -> Floats | None:
-    """Return the root mean square error by noise of each coordinate noised.
+    """Return the root mean square error by noise of each coordinate noised, or None.
 
-    Parameters
-    ----------
-    release : Release
-    noise : Noise
-        As calibrated.
-
-    Returns
-    -------
-    ndarray of shape (dim,) or None
-        In the units of what is noised; a single number for all where the length is
-        not known beforehand, infinite where the noise has no variance. None of a
-        choice, which is no number with noise.
+    A single number is for all coordinates; it is infinite without a variance.
     """
     return np.atleast_1d(noise.std(getattr(release, "dim", None)))
 

@@ -88,8 +88,9 @@ def relative_noise(
 ) -> float | None:
     """Return the expected length of a noise, relative to what it is added to, or None.
 
-    ``std / sensitivity * sqrt(dim) / n``; of gradients ``std / sensitivity * sqrt(dim)
-    / (batch * sqrt(T))``, as the noise of T steps is averaged. All of it is public.
+    ``std / sensitivity * sqrt(dim) / n``; of gradients
+    ``std / sensitivity * sqrt(dim) / (batch * sqrt(T))``, as the noise of T steps is
+    averaged. All of it is public.
     """
     # By exact type: of another kind nothing is known. Coordinates in the unit of each.
     kind = type(release)

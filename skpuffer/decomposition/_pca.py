@@ -173,11 +173,9 @@ class PrivatePCA(
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    Notes
-    -----
-    *The release* is the sum over records of ``(w z, z z' - I / d)`` with w = 1/2 and z
-    the row in the unit ball. Adding or removing a record moves it by ``sqrt(1 + w**2 -
-    1 / d)`` in l2, replacing one by ``(2 + w**2) / sqrt(2)``.
+    Notes ----- *The release* is the sum over records of ``(w z, z z' - I / d)`` with w
+    = 1/2 and z the row in the unit ball. Adding or removing a record moves it by
+    ``sqrt(1 + w**2 - 1 / d)`` in l2, replacing one by ``(2 + w**2) / sqrt(2)``.
 
     *Limits.* With about a hundred records at epsilon = 0.1 no method is better than a
     random basis. Features of wide range dominate: scale them by public numbers first.
@@ -540,8 +538,8 @@ def usual_norm(half: Floats, levels: int = 0) -> float:
     """Length that few rows exceed, by half the ranges of their numbers alone.
 
     Two standard deviations above the mean square of the length of independent numbers
-    that are uniform within their bounds: ``h**2 / 3`` each, with the variance ``4 h**4
-    / 45``; `levels` have length one.
+    that are uniform within their bounds: ``h**2 / 3`` each, with the variance
+    ``4 h**4 / 45``; `levels` have length one.
     """
     largest = float(np.max(half, initial=0.0)) or 1.0
     squares = np.square(half / largest)  # which could overflow

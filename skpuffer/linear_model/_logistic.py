@@ -64,9 +64,9 @@ class PrivateLogisticRegression(OutputClassifier):
         ``'auto'`` takes gradients where the accountant supports them, unless the
         output's noise lets it go further; see the notes.
     C : float, default=None
-        Inverse regularisation strength: the objective is ``C * sum of losses + |w|^2 /
-        2``. None is no penalty for gradients, and 0.01 for the output, whose noise is
-        proportional to C.
+        Inverse regularisation strength: the objective is
+        ``C * sum of losses + |w|^2 / 2``. None is no penalty for gradients, and 0.01
+        for the output, whose noise is proportional to C.
     data_norm : float or 'empirical', default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it. Scale
         the features so that rows use this range, by public numbers or with
@@ -81,9 +81,9 @@ class PrivateLogisticRegression(OutputClassifier):
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
         Public weight of each label, one for others; in proportion to the largest, a
-        record's clipped gradient is multiplied by its own. ``('balanced', {'no': 0.99,
-        'yes': 0.01})`` is one over the number of classes times these public shares.
-        Gradients only.
+        record's clipped gradient is multiplied by its own.
+        ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the number of classes
+        times these public shares. Gradients only.
     tol : float, default=0.001
         Output only: public tolerance of the optimiser, as a share of the sensitivity.
     max_iter : int, default=None

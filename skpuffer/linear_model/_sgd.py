@@ -68,8 +68,9 @@ class PrivateSGDClassifier(LinearClassifier):
         Public class labels. None takes those of `y` as public.
     class_weight : dict or tuple, default=None
         Public weight of each label, one for others; in proportion to the largest, a
-        record's clipped gradient is multiplied by its own. ``('balanced', {'no': 0.99,
-        'yes': 0.01})`` is one over the number of classes times these public shares.
+        record's clipped gradient is multiplied by its own.
+        ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the number of classes
+        times these public shares.
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
     training : Training, default=None

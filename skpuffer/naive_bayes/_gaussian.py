@@ -135,9 +135,8 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
         Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
-        under a `RecordScenario`, and the same budget by `Best` otherwise.
-        Any noise will do, and pure epsilon (``GroupPrivacy(epsilon,
-        noise='laplace')``).
+        under a `RecordScenario`, and the same budget by `Best` otherwise. Any noise
+        will do, and pure epsilon (``GroupPrivacy(epsilon, noise='laplace')``).
     schema : Schema, default=None
         Public :class:`~skpuffer.schema.Schema` by which raw columns are read, in place
         of `bounds` and, if it has a target, `classes`. Numbers are scaled by their

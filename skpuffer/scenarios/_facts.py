@@ -33,24 +33,21 @@ class OutputSamples(Fact):
     groups : ndarray of shape (n_draws,)
         Index of the secret each draw was made under.
     regime : {'sampled', 'enumerated', 'design'}
-        Relation of the tables to the prior: draws of it; all that there are; or all
-        that there are since the prior was made of them, and the table that is run is
-        one.
+        Relation of the tables to the prior: draws of it; all that there are; or all, as
+        the prior was made of them.
     secret : {'dataset', 'record', 'groups'}
-        Secret that a budget protects: the whole table; each record's membership, by
-        itself; or each of several functions of the table.
+        Secret that a budget protects: the whole table; each record's membership; or
+        each of several functions of the table.
     memberships : ndarray of int of shape (n_draws, n_secrets) or None
-        Value of each secret in each table, as codes from zero; None if the secret is
-        the whole table.
+        Value of each secret in each table, as codes from zero.
     entropy : float or None
         Shannon entropy of the table under the prior, in nats, where it is known.
     again : callable of (n, rng) or None
-        Draws the outputs of `n` fresh tables of the prior, of shape (n, dim); `rng` is
-        a NumPy generator or a public seed.
+        Draws outputs of `n` fresh tables, of shape (n, dim); `rng` may be a public
+        seed.
     certified, delta, confidence, assumptions, reads_private_rows : optional
-        As in :class:`Fact`: whether the tables are to the prior what `regime` says.
-        A result read off finitely many draws is an estimate all the same, unless a
-        bound of how far it may be off goes with it.
+        As in :class:`Fact`. A result from finitely many draws is still an estimate,
+        unless a bound on its error goes with it.
 
     Examples
     --------
@@ -95,19 +92,16 @@ class RecordBelief(Fact):
     wider : tuple of (str, Overlap)
         Overlap if the belief is off, each under a name.
     pairwise : PairwiseOverlap or None
-        The same with how far each pair of the record's values moves the release, where
-        that is known for Gaussian noise.
+        The same with how far each pair of the record's values moves the release.
     record : str or None
-        Part of the record that this speaks of, under a name that no other belief has;
-        None where the table has no name.
+        Name of the part of the record that it is about; None if the table has no name.
     count : int
-        How many records it takes together for one, such as those of a household: all
-        of them may become any others.
+        How many records it takes together for one, such as those of a household.
     together : Statement or None
         Which records these are, in words; None is one by itself.
     anyone : Scenario or None
-        Promise whatever is believed of these: differential privacy. None is
-        :class:`RecordScenario` of as many replaced records, wherever they are.
+        Promise whatever is believed. None is :class:`RecordScenario` of as many
+        replaced records.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
 
@@ -144,15 +138,14 @@ class MaxInfluence(Fact):
     quilts : tuple of Quilts
         One for each prior.
     move : float
-        How far one record moves its contribution, in the release's own `shift_norm`;
-        infinity if a record may become any other. With `of_output`, how far the output
-        moves for a size of one, in the release's units and the norm asked for.
+        How far one record moves its contribution, in the release's `shift_norm`;
+        infinity if it may become any other. With `of_output`, how far the output moves
+        for a size of one, in the norm asked for.
     of_output : bool
-        Whether sizes of near sets are moves of the output itself, as it is, instead of
-        numbers of records.
+        Whether sizes of near sets are moves of the output, not numbers of records.
     sequences : tuple of ndarray of int or None
-        Positions in the table: near sets are consecutive records of one of these. None
-        lets them be any.
+        Positions in the table: near sets are consecutive in one of these, or any
+        (None).
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
 
@@ -163,9 +156,6 @@ class MaxInfluence(Fact):
 
     Examples
     --------
-    With noise of ten times what one record adds, this is the price of the record that
-    is hidden worst:
-
     >>> from skpuffer.releases import GradientRelease
     >>> from skpuffer.scenarios import MarkovChainScenario, MaxInfluence
     >>> run = GradientRelease(n_records=50, n_steps=1, sampling="full_batch")
@@ -198,8 +188,7 @@ class MaxInfluence(Fact):
         order : float or 'total_variation'
             How influence is measured: the Rényi order, or total variation.
         cost : callable
-            Function of an array of sizes; non-decreasing. A quilt's price is its
-            influence and the cost of its size.
+            Cost of noise for near sets of given sizes; non-decreasing.
         method : {'exact', 'approximate'}, default='exact'
         max_distance : int or None, default=None
             Leave out quilts with records further away than that.

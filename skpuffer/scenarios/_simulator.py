@@ -47,8 +47,8 @@ class SimulatorScenario(Scenario):
         Pairs of tables for each pair of secrets (or tables for each secret).
     confidence : float, default=None
         With `draw_pair`: the largest distance seen then holds with this probability
-        over the simulation, outside an event of stated mass ``1 - ((1 - confidence) /
-        n_pairs) ** (1 / n_draws)``. None leaves an estimate.
+        over the simulation, outside an event of stated mass
+        ``1 - ((1 - confidence) / n_pairs) ** (1 / n_draws)``. None leaves an estimate.
     random_state : int, default=0
         Public seed of the simulation, not of the noise.
     n_jobs : int, default=None

@@ -253,9 +253,9 @@ def with_gaps(present: Sensitivity, weight: float, least: float = 0.0) -> Sensit
     Each bound is attained where a and r are. A record may also have a share s of its
     value and the rest of a gap, ``(s v, (1 - s) weight)`` with s between `least` and
     one. The gap is then ``(least v, (1 - least) weight)``. Norms are convex, so they
-    are largest where both records have a share of one or of `least`; and v is ``least r
-    + (1 - least) a`` from the `least` share of another at most, by the triangle
-    inequality.
+    are largest where both records have a share of one or of `least`; and v is
+    ``least r + (1 - least) a`` from the `least` share of another at most, by the
+    triangle inequality.
 
     Examples
     --------

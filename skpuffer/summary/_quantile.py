@@ -299,10 +299,10 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     accountant : Accountant, default=None
         :class:`~skpuffer.accountants.PrivacyLoss`,
         :class:`~skpuffer.accountants.RenyiDP` or :class:`~skpuffer.accountants.Best`;
-        or, for pure differential privacy, ``GroupPrivacy(alpha=float("inf"),
-        noise="laplace")``. Scores have Gumbel or exponential noise. None is (1,
-        1e-5)-differential privacy by `PrivacyLoss` under a `RecordScenario`, and the
-        same budget by `Best` otherwise.
+        or, for pure differential privacy,
+        ``GroupPrivacy(alpha=float("inf"), noise="laplace")``. Scores have Gumbel or
+        exponential noise. None is (1, 1e-5)-differential privacy by `PrivacyLoss` under
+        a `RecordScenario`, and the same budget by `Best` otherwise.
     quantiles : float or array-like of float, default=0.5
         Levels in (0, 1). k levels of a feature cost what log2(k + 1) medians do,
         rounded up. For many, :class:`PrivateCDF` may cost less.

@@ -181,10 +181,11 @@ class PrivateSummary(PrivateEstimatorMixin):
     columns no quantiles and extremes. Up to 4096 whole numbers have a 'mode'.
 
     *Levels.* 'mode' and 'n_unique' are read off noisy counts of each level, the level
-    None apart. A level counts as met where its count is above a half and above ``max(2,
-    log(10 k) / sqrt(2))`` standard deviations of the noise, with k levels. With a
-    chance of 5 % at most any level that nobody has is counted (Laplace and Gaussian
-    noise), and n_unique tends to be too small. Without a level met the mode is missing.
+    None apart. A level counts as met where its count is above a half and above
+    ``max(2, log(10 k) / sqrt(2))`` standard deviations of the noise, with k levels.
+    With a chance of 5 % at most any level that nobody has is counted (Laplace and
+    Gaussian noise), and n_unique tends to be too small. Without a level met the mode is
+    missing.
 
     *Quantiles* without a histogram are read off a fine grid, as in :class:`PrivateCDF`.
     Other statistics have no more noise for it.

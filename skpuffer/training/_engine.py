@@ -77,31 +77,21 @@ SCHEDULES: dict[str, Callable[[int, int], float]] = {
 class Recalibration:
     """Last steps of a run, which find how long its parameters should be.
 
-    Gradients are clipped to another norm there, and with their noise multiplied by the
-    ratio of the two, so that a record weighs as much against the noise as in any other
-    step.
+    Gradients are clipped to another norm there, with their noise in the same ratio, so
+    that a record weighs as much against the noise as in any other step.
 
     Parameters
     ----------
     n_steps : int
-        How many of the last steps they are: a grid of as many factors, 2 at least.
+        How many of the last steps they are, 2 at least: a grid of as many factors.
     clip_norm : float
-        To which gradients are clipped there. Where none is as long, they are not
-        biased.
+        Norm to which gradients are clipped there.
     shortest : float, default=0.2
-        In (0, 1): the least of the factors, of which the largest is one.
-
-    Raises
-    ------
-    TypeError
-        If a parameter is not a number.
-    ValueError
-        If a parameter is out of its range.
+        Least of the factors, in (0, 1); the largest is one.
 
     References
     ----------
-    Guo et al. (2017), On calibration of modern neural networks, for one factor of all
-    scores (temperature scaling).
+    Guo et al. (2017), On calibration of modern neural networks (temperature scaling).
 
     Examples
     --------
@@ -133,10 +123,7 @@ class Recalibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Optimiser:
-    """Stochastic gradient descent on noisy mean gradients.
-
-    It sees released numbers only, so it may do with them what it likes at no cost;
-    :func:`skpuffer.training.train` executes it.
+    """Follow noisy mean gradients by stochastic gradient descent.
 
     Parameters
     ----------
@@ -144,44 +131,32 @@ class Optimiser:
         Positive.
     schedule : {'constant', 'invscaling', 'linear', 'cosine', 'warmup_cosine'}, \
 default='constant'
-        How the learning rate falls: not at all, as one over the square root of the
-        number of steps, on a line to zero at the end of the run, or on half a cosine,
-        with or without a rise over the first twentieth of the run.
+        How the learning rate falls: as one over the square root of the number of steps,
+        on a line to zero, or on half a cosine, maybe after a rise.
     momentum : float, default=0.0
         In [0, 1): share of the last direction that is kept, ``v = momentum v + g``.
     nesterov : bool, default=False
         Whether to step along ``g + momentum v`` instead of v.
     average : float, default=0.0
-        In [0, 1]: the mean of the iterates of so large a share of the run, counted
-        from its end, is returned. Zero (or False) returns the last one.
+        In [0, 1]: share of the run, counted from its end, whose iterates are averaged.
+        Zero (or False) returns the last one.
     l2 : float, default=0.0
-        Coefficient of half the squared norm of the parameters, added to the objective.
-        Its step is an implicit one, which is stable for any coefficient.
+        Coefficient of half the squared norm of the parameters; an implicit step.
     penalise_all : bool, default=False
-        Whether `l2` is for every parameter, intercepts and biases included.
+        Whether `l2` is for intercepts and biases too.
     radius : float, default=None
         Parameters are projected onto the l2 ball of this radius after each step.
     restart : bool, default=False
-        Whether the direction of a parameter that is not penalised, such as an
-        intercept, is forgotten when the gradient turns against it. Momentum then takes
-        it no further past where it should stay.
+        Whether the direction of a parameter that is not penalised is forgotten when the
+        gradient turns against it.
     recalibration : Recalibration, default=None
-        The last steps of a run, if they are others. The schedule and the averages are
-        of those before.
-
-    Raises
-    ------
-    TypeError
-        If a parameter is not a real number where one is asked for.
-    ValueError
-        If a parameter is out of its range.
+        The last steps of a run, if they are others.
 
     References
     ----------
-    Sutskever et al. (2013), On the importance of initialization and momentum in deep
-    learning; Rakhlin, Shamir, Sridharan (2012), Making gradient descent optimal for
-    strongly convex stochastic optimization, for averages of the end of a run;
-    O'Donoghue and Candès (2015), Adaptive restart for accelerated gradient schemes.
+    Sutskever et al. (2013), Initialization and momentum; Rakhlin, Shamir, Sridharan
+    (2012), Averages of the end of a run; O'Donoghue and Candès (2015), Adaptive
+    restart.
 
     Examples
     --------
@@ -236,35 +211,28 @@ default='constant'
     ) -> list[float]:
         """Return a Lipschitz constant of each step of a run in the iterate.
 
-        For a step against the exact gradient of a convex mean loss, the penalty and the
-        projection included: two runs that see the same gradients' noise come no further
-        apart in it than by this factor.
+        For a step against the exact gradient of a convex mean loss, with the penalty
+        and the projection: two runs with the same noise come no further apart than by
+        this factor.
 
         Parameters
         ----------
         n_steps : int
         smoothness : float
-            Lipschitz constant of the gradient of the mean loss in the parameters;
-            infinity if it has none.
+            Lipschitz constant of the gradient of the mean loss; infinity if it has
+            none.
         all_penalised : bool, default=True
-            Whether `l2` is for all parameters: one that is not penalised, such as an
-            intercept, need not contract.
+            Whether `l2` is for all parameters: others need not contract.
 
         Returns
         -------
         list of float
             At most one where the step is no longer than ``2 / smoothness``. Infinite
-            with momentum, which carries more than the iterate.
-
-        Raises
-        ------
-        ValueError
-            If `smoothness` is negative or not a number.
+            with momentum.
 
         References
         ----------
-        Hardt, Recht and Singer (2016), Train faster, generalize better, Lemma 3.7: the
-        step of a convex smooth loss; that a proximal step divides by 1 + step * l2.
+        Hardt, Recht and Singer (2016), Train faster, generalize better, Lemma 3.7.
         """
         smoothness = check_non_negative(smoothness=smoothness)
         if self.momentum:

@@ -104,9 +104,9 @@ class Loss(ABC):
     def gradient_lipschitz(self, score: float) -> float:
         """Lipschitz constant, in the row, of one record's gradient by the parameters.
 
-        At fixed parameters and a fixed target; for two classes of the signed row ``z =
-        y x``. The gradient ``l'(w x) x`` moves by ``|l'|`` for each unit that x moves,
-        and by ``|x|`` times what l' moves, of scores that move by ``|w|`` each.
+        At fixed parameters and a fixed target; for two classes of the signed row
+        ``z = y x``. The gradient ``l'(w x) x`` moves by ``|l'|`` for each unit that x
+        moves, and by ``|x|`` times what l' moves, of scores that move by ``|w|`` each.
 
         Parameters
         ----------

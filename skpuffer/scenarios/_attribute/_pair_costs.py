@@ -23,22 +23,9 @@ _DIGITS = 1e-12
 def pair_costs(
     release: Release, X: ArrayLike, y: ArrayLike | None, norm: float
 ) -> Floats | None:
-    """Return how far it moves when a record becomes another of some records.
+    """Return how far it moves when a record becomes another of some records, or None.
 
-    Parameters
-    ----------
-    release : Release
-    X : ndarray of shape (n, n_features)
-        Public records, as the release reads them.
-    y : ndarray of shape (n,) or None
-        Their targets; None if nothing is known of them.
-    norm : float
-
-    Returns
-    -------
-    ndarray of shape (n, n) or None
-        As shares of how far any record moves it, whatever has been released before;
-        None if no more is known than that.
+    Costs are shares of how far any record moves it, whatever was released before.
     """
     return None
 

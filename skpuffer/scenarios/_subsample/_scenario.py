@@ -88,8 +88,8 @@ class SubsampleScenario(Scenario):
         Subsets drawn, and fits of the model. By design the whole table leaks no more
         than ``log(n_subsets)`` nats.
     independent : bool, default=False
-        Whether each record is drawn by itself with the probability `size`. The number
-        of records drawn is then secret.
+        Whether each record is drawn by itself, with the share `size` as probability.
+        The number of records drawn is then secret.
     stratify : bool, default=False
         Whether classes have the same shares in each subset as in the pool.
     random_state : int, default=0
