@@ -72,10 +72,12 @@ _EXTENSIONS_EVERY = 40
 #: A run of paths takes all, and so does the CI at night.
 _MOST_CASES = 10
 
-#: Tests whose cases take long, of which it takes this share; `python -m
-#: tests.tools.dear_tests` writes the file. Elsewhere they come last.
+#: What a case of a test takes in seconds, where it is much; `python -m
+#: tests.tools.dear_tests` writes the file.
 DEAR = Path(__file__).with_name("dear_tests.txt")
-_DEAR_EVERY = 3
+
+#: Of tests whose cases take so many seconds, it takes this share.
+_DEAR_FROM, _DEAR_EVERY = 0.25, 3
 
 
 def _is_of_extension(item):
@@ -90,7 +92,8 @@ def _drawn_for_the_commit(config, items):
     root = Path(__file__).parents[1]
     asked = ("git", "-C", str(root), "rev-parse", "HEAD")
     commit = subprocess.run(asked, capture_output=True, check=False).stdout
-    dear = set(DEAR.read_text(encoding="utf-8").split())
+    noted = map(str.split, DEAR.read_text(encoding="utf-8").splitlines())
+    seconds = {name: float(took) for took, name in noted}
 
     def number(name):
         return crc32(commit + name.encode())
@@ -106,7 +109,7 @@ def _drawn_for_the_commit(config, items):
         share, name = 1, item.nodeid.split("[")[0]
         if _is_of_extension(item) and not item.get_closest_marker("every_run"):
             share = _EXTENSIONS_EVERY
-        elif everything and name in dear:
+        elif everything and seconds.get(name, 0) > _DEAR_FROM:
             share = _DEAR_EVERY
         if not number(item.nodeid) % share:
             cases[name].append(item)
@@ -115,7 +118,12 @@ def _drawn_for_the_commit(config, items):
     kept = set(map(id, chain.from_iterable(groups)))
     drawn = [item for item in items if id(item) in kept]
     # a fault is found sooner by many quick tests than by a few of the others
-    return sorted(drawn, key=lambda item: item.nodeid.split("[")[0] in dear)
+
+    def pace(item):
+        took = seconds.get(item.nodeid.split("[")[0], 0)
+        return (took > 0) + (took > _DEAR_FROM)
+
+    return sorted(drawn, key=pace)
 
 
 @pytest.hookimpl(wrapper=True)

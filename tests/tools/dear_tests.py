@@ -4,7 +4,7 @@
     python -m tests.tools.dear_tests tests/noise # prints what these paths take
 
 All cases of all tests run once, and what a process of theirs takes is counted, whatever
-else the machine does. A test is dear whose cases take more than `MOST` seconds each.
+else the machine does. Those whose cases take more than `NOTED` seconds each are noted.
 """
 
 import resource
@@ -15,8 +15,8 @@ import pytest
 
 from tests.conftest import DEAR
 
-#: Seconds of a case from which a test is dear.
-MOST = 0.25
+#: Seconds of a case from which a test is noted.
+NOTED = 0.05
 
 
 def _spent():
@@ -44,12 +44,14 @@ def main(paths):
     every = paths or ["tests"]
     code = pytest.main(["-q", "-p", "no:xdist", *every], plugins=[clock])
     means = {name: sum(took) / len(took) for name, took in clock.seconds.items()}
-    dear = sorted(name for name, mean in means.items() if mean > MOST)
+    dear = sorted(name for name, mean in means.items() if mean > NOTED)
     if paths:
         for name in sorted(dear, key=means.get):
             print(f"{means[name]:7.2f} s, {len(clock.seconds[name])} cases: {name}")
     else:
-        DEAR.write_text("".join(f"{name}\n" for name in dear), encoding="utf-8")
+        DEAR.write_text(
+            "".join(f"{means[name]:.2f} {name}\n" for name in dear), encoding="utf-8"
+        )
     return int(code)
 
 
