@@ -59,18 +59,17 @@ def check(source: str | os.PathLike[str] | dict[str, Any] | _Written) -> Report:
     Raises
     ------
     CertificateFileError
-        Naming the field, if the source is no certificate of the published schema, or
-        the digest is not that of the data.
+        Naming the field, if the source is no certificate of the schema with its digest.
 
     Notes
     -----
-    No table is read, and no function that made the numbers is used: steps are composed
-    by dp-accounting, other costs by quadrature or in closed form. A number that others
-    rest on counts as recomputed if each of these no longer follows once it is changed
-    by one hundredth, either way.
+    No function that made the numbers is used: steps are composed by dp-accounting,
+    other costs by quadrature or in closed form. A number that others rest on counts as
+    recomputed if each of these no longer follows once it is changed by one hundredth,
+    either way.
 
-    The check is whether numbers follow, not whether the premises are true. A consistent
-    forgery passes. The digest is no signature.
+    The premises are not checked: a consistent forgery passes, and the digest is no
+    signature.
 
     Examples
     --------

@@ -46,13 +46,7 @@ _MOST_COMBINED = 64
 
 
 class Recomputed(ABC):
-    """A curve, recomputed; answers raise NotRecomputableError where it cannot be.
-
-    Parameters
-    ----------
-    curve : dict
-        A dict of the structure of the schema.
-    """
+    """A curve, recomputed; answers raise NotRecomputableError where it cannot be."""
 
     #: Part of an answer by which the stated one may differ.
     tolerance = EXACT

@@ -111,13 +111,7 @@ class RandomisedResponse(NoiseShift):
 
 
 class DiscreteLaplaceShift(NoiseShift):
-    """Two-sided geometric distributions `u` integers apart.
-
-    Parameters
-    ----------
-    u : float
-        A whole number.
-    """
+    """Two-sided geometric distributions `u` integers apart."""
 
     def __init__(self, u: float, scale: float) -> None:
         super().__init__(u)

@@ -16,7 +16,6 @@ class State(StrEnum):
     DOES_NOT_FOLLOW
         The others give something else.
     NOT_RECOMPUTABLE
-        Whether it is true does not follow from the file.
 
     Examples
     --------

@@ -53,10 +53,8 @@ def equivalent_noises(
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    delta : float
-        In (0, 1).
+    epsilon, delta : float
+        The promise, with a positive epsilon in nats.
     betas : array-like of shape (n_betas,)
         Shapes, at least 1: 1 is Laplace noise, 2 Gaussian noise.
     shift : float, default=1.0
@@ -132,20 +130,14 @@ def lightest_tail(
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    delta : float
-        In (0, 1).
+    epsilon, delta : float
+        The promise, with a positive epsilon in nats.
     threshold : float
         Value that the noise should seldom exceed, in the units of `shift`.
     betas : array-like of shape (n_betas,), default=None
         Shapes to choose from. None looks at all from 1 to 4.
-    shift : float, default=1.0
-        How far one record moves each release.
-    n_steps : int, default=1
-        Number of releases.
-    sampling_rate : float, default=1.0
-        In (0, 1]; see :func:`equivalent_noises`.
+    shift, n_steps, sampling_rate : float, int and float, default=1
+        As of :func:`equivalent_noises`.
 
     Returns
     -------
@@ -159,8 +151,7 @@ def lightest_tail(
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
-    Appendix B.5.
+    Rinberg et al., Beyond Laplace and Gaussian, Appendix B.5.
 
     Examples
     --------
@@ -280,12 +271,8 @@ class EquivalentNoiseDisplay:
 
     Attributes
     ----------
-    betas : ndarray of shape (n_betas,)
-        Shapes.
-    scales : ndarray of shape (n_betas,)
-        Scales, in the units of the shift.
-    stds : ndarray of shape (n_betas,)
-        Standard deviations.
+    betas, scales, stds : ndarray of shape (n_betas,)
+        Shapes, scales in the units of the shift, and standard deviations.
     tails : ndarray of shape (n_betas, n_thresholds)
         Probabilities that the noise exceeds each threshold on either side.
     lines_ : list of matplotlib Line2D
@@ -300,8 +287,7 @@ class EquivalentNoiseDisplay:
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
-    Figures 1 and 5.
+    Rinberg et al., Beyond Laplace and Gaussian, Figures 1 and 5.
 
     Examples
     --------

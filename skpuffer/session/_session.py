@@ -88,10 +88,9 @@ class Session:
         Public :class:`~skpuffer.schema.Schema` of the table.
     scenario : Scenario, default=None
         The secret. None is one record, or all rows of one `unit`, added or removed.
-    unit : str, default=None
-        Column of ids: all rows with one id are protected together. It needs `max_rows`.
-    max_rows : int, default=None
-        Largest number of rows of a unit that count.
+    unit, max_rows : str and int, default=None
+        Column of ids whose rows are protected together, and how many rows of each
+        count.
     epsilon : float, default=1.0
         Total budget, in nats, of all that this session ever releases.
     delta : float, default=1e-5

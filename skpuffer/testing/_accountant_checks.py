@@ -797,7 +797,7 @@ def check_accountant(
     case: Case = _records,
     worlds: tuple[World, World] = MOVED_BY_ONE,
 ) -> None:
-    """Check that an accountant keeps its budget, and refuses what it cannot know.
+    """Raise an AssertionError unless an accountant keeps its budget.
 
     Parameters
     ----------
@@ -805,11 +805,6 @@ def check_accountant(
     case : callable, optional
     worlds : tuple of two callables, optional
         As of :func:`accountant_checks`.
-
-    Raises
-    ------
-    AssertionError
-        By the first check that fails.
 
     Examples
     --------

@@ -368,8 +368,7 @@ def _bad_arguments(estimator):
 def check_no_canary_is_quoted(estimator: BaseEstimator) -> None:
     """Bad data is refused, or warned of, without a word of what is in it.
 
-    Neither in `fit` nor in what a fitted estimator does to other rows, and nothing is
-    fitted by it.
+    Neither in `fit` nor afterwards, and nothing is fitted by it.
     """
     takes_classes = "classes" in clone(estimator).get_params(deep=False)
     fitted = _fit(clone(estimator))
@@ -695,16 +694,11 @@ def privacy_checks(estimator: BaseEstimator) -> list[Check]:
 
 
 def check_private_estimator(estimator: BaseEstimator) -> None:
-    """Run every privacy check on an estimator.
+    """Raise an AssertionError by the first privacy check that an estimator fails.
 
     Parameters
     ----------
     estimator : estimator
         An instance that can be fitted on small numeric data.
-
-    Raises
-    ------
-    AssertionError
-        By the first check it fails.
     """
     run_all(privacy_checks(estimator))

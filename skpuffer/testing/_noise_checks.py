@@ -457,7 +457,7 @@ def noise_checks(
 def check_noise(
     noise: Noise, distribution: Any, attained_norms: Sequence[float] = ()
 ) -> None:
-    """Check that a noise family draws what it says, and that its costs are no less.
+    """Raise an AssertionError unless a noise draws and costs what it says.
 
     Parameters
     ----------
@@ -465,11 +465,6 @@ def check_noise(
     distribution : frozen SciPy distribution
     attained_norms : sequence of float, default=()
         As of :func:`noise_checks`.
-
-    Raises
-    ------
-    AssertionError
-        By the first check that fails.
 
     Examples
     --------

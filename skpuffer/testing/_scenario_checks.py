@@ -425,7 +425,7 @@ def check_scenario(
     bad: Sequence[tuple[dict[str, Any], str]] = (),
     growing: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """Check that a scenario says no less than what is true, and keeps its parameters.
+    """Raise an AssertionError unless a scenario says no less than what is true.
 
     Parameters
     ----------
@@ -435,11 +435,6 @@ def check_scenario(
     bad : sequence of (dict, str), default=()
     growing : sequence of dict, default=()
         As of :func:`scenario_checks`.
-
-    Raises
-    ------
-    AssertionError
-        By the first check that fails.
 
     Examples
     --------
