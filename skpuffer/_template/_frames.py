@@ -16,7 +16,26 @@ if TYPE_CHECKING:
 
 
 def to_frame(self: Any, level: float = 0.95, *, of: str | None = None) -> pd.DataFrame:
-    """Return what was released as a tidy table, a number a row; it costs no budget."""
+    """Return what was released as a tidy table, a number a row; it costs no budget.
+
+    Parameters
+    ----------
+    level : float, default=0.95
+        Confidence level of each interval by itself, in (0, 1).
+    of : {'population', 'table'}, default=None
+        Target of intervals. None is the population if known, else the table, else none.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns 'quantity' (a fitted attribute), 'of' (the place in it),
+        'estimate' and, with intervals, 'low' and 'high'.
+
+    Raises
+    ------
+    UnsupportedError
+        If intervals are asked for, and none are known.
+    """
     check_is_fitted(self)
     level = check_probability(level=level)
     if of is not None:

@@ -190,6 +190,11 @@ def confidence_interval(
     -------
     dict of {str: (low, high)}
         For each attribute with known deviations its name and two of its kind.
+
+    Raises
+    ------
+    UnsupportedError
+        If quantiles of the noise are not known, or nothing released is affine in it.
     """
     check_is_fitted(self)
     level = check_probability(level=level)

@@ -144,6 +144,18 @@ def preview(
         Name of the target, where a scenario needs it.
     groups : array-like of shape (n_records,), default=None
         As in `fit`.
+
+    Returns
+    -------
+    Preview
+
+    Raises
+    ------
+    ValueError
+        If a public fact is missing.
+    UnsupportedError
+        If the noise depends on the rows, or the accountant does not support the
+        scenario.
     """
     told = n_records
     if n_records is None:

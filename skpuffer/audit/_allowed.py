@@ -72,11 +72,6 @@ def allowed_delta(
     delta : float
         In [0, 1].
 
-    Raises
-    ------
-    UncertifiedError, ValueError
-        As :func:`allowed_roc`.
-
     Examples
     --------
     >>> from skpuffer.audit import allowed_delta
@@ -217,11 +212,6 @@ def largest_tpr(
     tpr : float or ndarray
         For each rate.
 
-    Raises
-    ------
-    UncertifiedError, ValueError
-        As :func:`allowed_roc`, and if a rate is not in the range.
-
     Examples
     --------
     >>> from skpuffer.audit import largest_tpr
@@ -250,11 +240,6 @@ def largest_auc(certificate: Certificate, *, relation: str | None = None) -> flo
     auc : float
         In [1/2, 1].
 
-    Raises
-    ------
-    UncertifiedError, ValueError
-        As :func:`allowed_roc`.
-
     Examples
     --------
     >>> from skpuffer.audit import largest_auc
@@ -262,9 +247,6 @@ def largest_auc(certificate: Certificate, *, relation: str | None = None) -> flo
     >>> promise = Certificate(notion="pure_dp", epsilon=1.0, relation="add_remove")
     >>> round(largest_auc(promise), 4)
     0.7311
-
-    In a sample of fixed size, one record makes place for another: two steps.
-
     >>> round(largest_auc(promise, relation="replace"), 4)
     0.8698
     """

@@ -156,8 +156,8 @@ def map_attack(
     prior : array-like of shape (n_secrets,), default=None
         How likely each secret is. None takes it from the fact, or equal masses.
     n_draws : int, default=100000
-        Draws of secrets and outputs, where no closed form is known (two secrets whose
-        outputs are points, or Gaussian of one covariance).
+        Draws of secrets and outputs, where no closed form is known. One is known for
+        two secrets whose outputs are points, or Gaussian of one covariance.
     confidence : float, default=0.95
         Confidence of intervals.
     random_state : int, default=0
