@@ -76,7 +76,7 @@ def test_a_researcher_gets_a_figure_of_a_paper():
 def test_an_engineer_gets_an_accountant_through_its_contract(tmp_path):
     """As printed it passes, with the other pages; with too little noise it does not."""
     assert "extend/accountant" in MODULES
-    right = "noise.scale_for(math.inf, self.epsilon, shift)"
+    right = "scale_for(noise, math.inf, self.epsilon, shift)"
 
     def with_less_noise(code):
         assert code.count(right) == 1

@@ -17,6 +17,8 @@ from ._additive import (
     GroupPrivacy,
     Kantorovich,
 )
+from ._additive._base import scale_for as scale_for
+from ._additive._base import scale_for_delta as scale_for_delta
 from ._base import Account, Accountant, Calibration, Found, Support, accounts_for
 from ._best import Best
 from ._compatibility import compatibility_table
@@ -56,5 +58,7 @@ __all__ = [
     "Support",
     "accounts_for",
     "compatibility_table",
+    "scale_for",
+    "scale_for_delta",
     "sensitivity_bound",
 ]

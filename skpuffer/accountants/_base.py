@@ -123,12 +123,12 @@ class Account:
 
     Examples
     --------
-    >>> from skpuffer.accountants import Account, Claim, Found
+    >>> from skpuffer.accountants import Account, Claim, Found, scale_for
     >>> from skpuffer.noise import LaplaceNoise
     >>> def claim(noise):
     ...     return Claim(notion="pure_dp", epsilon=noise.pure_epsilon(1.0))
     >>> def calibrate(noise, rng):
-    ...     found = noise.with_scale(noise.scale_for(float("inf"), 0.5, 1.0))
+    ...     found = noise.with_scale(scale_for(noise, float("inf"), 0.5, 1.0))
     ...     return Found(found, claim(found))
     >>> Account(calibrate, claim).calibrate(LaplaceNoise(), None).noise.scale
     2.0

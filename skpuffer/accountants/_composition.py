@@ -30,14 +30,9 @@ from skpuffer.kernel.composed import (
     renyi_costs,
 )
 from skpuffer.kernel.distribution import ORDERS, TOLERANCE
-from skpuffer.kernel.noise import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu, largest_argument, raise_until
 from skpuffer.kernel.notions import Notion
-from skpuffer.kernel.numbers import (
-    check_positive,
-    check_probability,
-    largest_argument,
-    raise_until,
-)
+from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.kernel.steps import (
     Accounting,
     Dominated,

@@ -11,14 +11,8 @@ import numpy as np
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.curves import conversion_terms
-from skpuffer.kernel.noise import gaussian_delta
-from skpuffer.kernel.numbers import (
-    Floats,
-    Indices,
-    check_order,
-    check_probability,
-    root_above,
-)
+from skpuffer.kernel.noise import gaussian_delta, root_above
+from skpuffer.kernel.numbers import Floats, Indices, check_order, check_probability
 from skpuffer.kernel.plain import Plain, to_plain
 from skpuffer.kernel.steps import Accounting, GradientSteps, steps_of
 from skpuffer.noise import (

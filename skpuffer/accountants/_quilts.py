@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
+from skpuffer.accountants._additive._base import scale_for, scale_for_delta
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import (
     CompositionError,
@@ -19,6 +20,7 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.certificates import Claim, certificate_of
+from skpuffer.kernel.noise import root_above
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     Floats,
@@ -27,7 +29,6 @@ from skpuffer.kernel.numbers import (
     check_order,
     check_positive,
     check_probability,
-    root_above,
 )
 from skpuffer.kernel.sums import check_stage_noise
 from skpuffer.noise import Noise, Shift
@@ -288,14 +289,14 @@ class MarkovQuilt(Accountant):
             return _least(
                 lambda scale: curve(scale).renyi(alpha, ceiling) / self.epsilon,
                 *self._bracket(
-                    lambda shift: unit.scale_for(alpha, self.epsilon, shift),
+                    lambda shift: scale_for(unit, alpha, self.epsilon, shift),
                     part,
                     proportions,
                 ),
             )
         delta = self._noise_delta(fact)
         low, high = self._bracket(
-            lambda shift: unit.scale_for_delta(self.epsilon, delta, shift),
+            lambda shift: scale_for_delta(unit, self.epsilon, delta, shift),
             part,
             proportions,
         )

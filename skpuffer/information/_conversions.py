@@ -9,8 +9,8 @@ from typing import Any
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import value_error
+from skpuffer.kernel.noise import MARGIN
 from skpuffer.kernel.numbers import (
-    MARGIN,
     check_count,
     check_non_negative,
     check_positive,

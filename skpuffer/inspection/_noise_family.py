@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants import PrivacyLoss, scale_for_delta
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     check_count,
@@ -87,7 +87,7 @@ def equivalent_noises(
     # One release has a trade-off in closed form, which is inverted. Sampling and
     # repetition take the accountant's grid, whose scales are rounded up.
     if rate == n_steps == 1:
-        scales = [noise.scale_for_delta(epsilon, delta, shift) for noise in unit]
+        scales = [scale_for_delta(noise, epsilon, delta, shift) for noise in unit]
     else:
         scales = [
             _calibrated(noise, epsilon, delta, shift, n_steps, rate) for noise in unit

@@ -18,12 +18,8 @@ from skpuffer.kernel.curves import (
     renyi_to_delta,
 )
 from skpuffer.kernel.distribution import PrivacyLossCurve
-from skpuffer.kernel.numbers import (
-    check_order,
-    check_probability,
-    check_real,
-    root_above,
-)
+from skpuffer.kernel.noise import root_above
+from skpuffer.kernel.numbers import check_order, check_probability, check_real
 from skpuffer.kernel.plain import Plain
 
 

@@ -24,13 +24,8 @@ from skpuffer.kernel.loss_grid import (
     on_grid,
     tail_quantile,
 )
-from skpuffer.kernel.numbers import (
-    Floats,
-    check_order,
-    check_probability,
-    check_real,
-    root_above,
-)
+from skpuffer.kernel.noise import root_above
+from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
 from skpuffer.kernel.pairs import renyi_of_pair
 from skpuffer.kernel.plain import Plain
 

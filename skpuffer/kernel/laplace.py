@@ -1,7 +1,6 @@
 """Kinds of Laplace noise, and the noise of scores."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
@@ -12,13 +11,8 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Noise, Shift
-from skpuffer.kernel.numbers import (
-    Floats,
-    Numbers,
-    largest_argument,
-    raise_until,
-)
+from skpuffer.kernel.noise import MagnitudeNoise, Noise, Shift, raise_until
+from skpuffer.kernel.numbers import Floats, Numbers
 
 
 @dataclass(frozen=True)
@@ -106,14 +100,6 @@ class LaplaceNoise(MagnitudeNoise):
         value = np.where(epsilon >= u, 0.0, value)
         # without noise the two distributions are disjoint
         return np.where(np.isinf(u), 1.0, value)
-
-    def _u_for(self, alpha: float, epsilon: float) -> float:
-        # the pure-epsilon cost of u is u itself
-        return epsilon if math.isinf(alpha) else super()._u_for(alpha, epsilon)
-
-    def _u_for_delta(self, epsilon: float, delta: float) -> float:
-        # 1 - exp((epsilon - u) / 2) = delta, solved for u
-        return epsilon - 2 * math.log1p(-delta)
 
     def _epsilon(self, delta: float, u: float) -> float:
         # 1 - exp((epsilon - u) / 2) = delta, solved for epsilon
@@ -300,66 +286,6 @@ class DiscreteLaplaceNoise(MagnitudeNoise):
             value = np.where(epsilon <= -w, -np.expm1(epsilon), inside / (1 + t))
         value = np.where(epsilon >= w, 0.0, value)
         return np.where(np.isinf(w), 1.0, value)
-
-    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
-        z = self._magnitude(shift)
-        # z is an array for many shifts, of which nobody asks for a scale
-        return _IntegerCosts(self, z), z  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class _IntegerCosts:
-    """Costs of a displacement by z, which depend on z and on the scale rho apart.
-
-    A search for a scale is one for the ratio ``z / rho``, at this z.
-    """
-
-    noise: DiscreteLaplaceNoise
-    z: float
-
-    # all of it is proved, for Rényi costs and for trade-offs
-    _evidence: ClassVar[Evidence] = ((), ())
-
-    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
-        return self.noise._renyi(alpha, u)
-
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
-        return self.noise._delta(epsilon, u)
-
-    def _epsilon(self, delta: float, u: float) -> float:
-        return self.noise._epsilon(delta, u)
-
-    def _u_for(self, alpha: float, epsilon: float) -> float:
-        """Largest ``z / rho`` that costs at most epsilon, rounded down."""
-        if math.isinf(alpha):
-            return epsilon
-        return self._largest_ratio(epsilon, lambda noise: noise._renyi(alpha, self.z))
-
-    def _u_for_delta(self, epsilon: float, delta: float) -> float:
-        """Largest ``z / rho`` that obeys (epsilon, delta), rounded down."""
-        return self._largest_ratio(
-            delta, lambda noise: noise._delta(epsilon, self.z), start=epsilon
-        )
-
-    def _largest_ratio(
-        self,
-        target: float,
-        cost: Callable[[DiscreteLaplaceNoise], Floats],
-        start: float | None = None,
-    ) -> float:
-        z, family = self.z, self.noise
-        if z == 0 or math.isinf(z):
-            return 1.0  # no scale needed, or none enough, whatever the ratio
-        least = z / LARGEST_SCALE
-        if cost(family.with_scale(LARGEST_SCALE)) > target:
-            # leads to a scale beyond the largest, which is refused with the reason
-            return least * (1 - _ROUND_OFF)
-        # the search may ask below, where no scale is allowed: the largest stands in
-        return largest_argument(
-            lambda ratio: float(cost(family.with_scale(z / max(ratio, least)))),
-            target,
-            start=target if start is None else start,
-        )
 
 
 class _SelectionNoise(Noise):

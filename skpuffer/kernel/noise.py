@@ -1,6 +1,7 @@
 """Base of noise families, and the privacy curve of a noise against a shift."""
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,10 +10,10 @@ from typing import Any, ClassVar, Protocol, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from skpuffer.exceptions import (
-    InfiniteDistanceError,
     Statement,
     value_error,
 )
@@ -29,13 +30,8 @@ from skpuffer.kernel.numbers import (
     check_non_negative,
     check_option,
     check_order,
-    check_positive,
     check_probability,
     check_real,
-    largest_argument,
-    raise_until,
-    root_above,
-    smallest_argument,
 )
 from skpuffer.kernel.plain import Plain, kinds
 
@@ -194,12 +190,6 @@ class Costs(Protocol):
     def _epsilon(self, delta: float, u: float) -> float:
         """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
 
-    def _u_for(self, alpha: float, epsilon: float) -> float:
-        """Largest u that costs at most epsilon at order alpha, rounded down."""
-
-    def _u_for_delta(self, epsilon: float, delta: float) -> float:
-        """Largest u with a hockey-stick divergence of at most delta, rounded down."""
-
 
 @dataclass(frozen=True)
 class Noise(Plain, ABC):
@@ -224,9 +214,10 @@ class Noise(Plain, ABC):
     All families are used alike. Here is what each needs for one promise, and what that
     costs in another form:
 
+    >>> from skpuffer.accountants import scale_for_delta
     >>> from skpuffer.noise import GaussianNoise, LaplaceNoise
     >>> for noise in (GaussianNoise(), LaplaceNoise()):
-    ...     scale = noise.scale_for_delta(epsilon=1.0, delta=1e-5, shift=1.0)
+    ...     scale = scale_for_delta(noise, epsilon=1.0, delta=1e-5, shift=1.0)
     ...     enough = noise.with_scale(scale)
     ...     print(enough.family, round(scale, 3), round(enough.renyi(2, 1.0), 3))
     gaussian 3.731 0.072
@@ -413,106 +404,6 @@ class Noise(Plain, ABC):
         """
         return self.curve(shift).evidence(renyi)
 
-    # -- which scale is enough -------------------------------------------------------
-
-    def scale_for(self, alpha: float, epsilon: float, shift: Shift | float) -> Numbers:
-        """Return the smallest scale at which the shift costs at most epsilon.
-
-        Parameters
-        ----------
-        alpha : float
-            Rényi order, in (1, inf].
-        epsilon : float
-            Target in nats, in (0, inf).
-        shift : Shift or float
-            As in `renyi`.
-
-        Returns
-        -------
-        scale : float or ndarray of shape (dim,)
-            In the proportions of this noise, so that ``self.with_scale(scale)`` meets
-            the target; rounded up, so that it does so in floating point. Zero for a
-            zero shift.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or no scale of this family will do.
-        InfiniteDistanceError
-            If the shift is infinite.
-        """
-        # At scale one, whatever scale this noise has: calibration starts from the
-        # family.
-        return self._proportions().curve(shift).scale_for(alpha, epsilon)
-
-    def scale_for_delta(
-        self, epsilon: float, delta: float, shift: Shift | float
-    ) -> Numbers:
-        """Return the smallest scale at which the shift obeys (epsilon, delta).
-
-        Parameters
-        ----------
-        epsilon : float
-            In nats, in (0, inf).
-        delta : float
-            In [0, 1); zero is the same as ``scale_for(inf, epsilon, shift)``.
-        shift : Shift or float
-            As in `renyi`.
-
-        Returns
-        -------
-        scale : float or ndarray of shape (dim,)
-            As in `scale_for`. From the trade-off itself, not by way of Rényi orders.
-        """
-        return self._proportions().curve(shift).scale_for_delta(epsilon, delta)
-
-    def _proportions(self) -> Self:
-        """This noise at scale one; scales by coordinate are kept, as proportions."""
-        return self if isinstance(self.scale, tuple) else self.with_scale(1.0)
-
-    def _least_scale(
-        self,
-        curve: "ShiftCurve",
-        u: Callable[[], float],
-        enough: Callable[["ShiftCurve"], bool],
-    ) -> Numbers:
-        """Smallest scale at which the shift of a curve meets a target, rounded up.
-
-        The magnitude goes with the inverse of the scale, so the scale is the magnitude
-        at scale one over the largest u that meets the target, raised by units in the
-        last place until it does so in floating point.
-
-        Parameters
-        ----------
-        curve : ShiftCurve
-            Of this noise, whose scales are proportions.
-        u : callable
-            Returns the largest u that meets the target, rounded down.
-        enough : callable of a ShiftCurve
-            Whether the same shift meets the target under noise of another scale.
-        """
-        # a zero proportion is zero at every scale: that coordinate would leave exactly
-        proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
-        if np.any(proportions == 0):
-            raise value_error("noise.scale_proportions_not_positive", scale=self.scale)
-        # asked for before the shift is looked at, so that a promise which the family
-        # can never keep is refused for a zero shift as well
-        largest = u()
-        if curve.magnitude == 0:
-            return 0.0 * proportions
-        if math.isinf(curve.magnitude):
-            raise InfiniteDistanceError(Statement("noise.shift_infinite"))
-
-        # The cost is evaluated once more at the very scale that is returned, as a
-        # certificate will do it: a promise must hold as it is computed, last digit
-        # included.
-        def is_enough(c: float) -> bool:
-            return math.isfinite(c) and enough(
-                self.with_scale(c * proportions).curve(curve.shift)
-            )
-
-        return raise_until(is_enough, curve.magnitude / largest) * proportions
-
     # -- the noise itself ------------------------------------------------------------
 
     def sample(
@@ -669,16 +560,6 @@ class MagnitudeNoise(Noise):
     def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
         """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
 
-    def _u_for(self, alpha: float, epsilon: float) -> float:
-        """Largest u that costs at most epsilon at order alpha, rounded down."""
-        # Any positive start would do; for Laplace noise at the order inf this one is
-        # the answer. Less u is more noise, so rounding down is safe.
-        return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)
-
-    def _u_for_delta(self, epsilon: float, delta: float) -> float:
-        """Largest u with a hockey-stick divergence of at most delta, rounded down."""
-        return largest_argument(partial(self._delta, epsilon), delta, start=epsilon)
-
     def _epsilon(self, delta: float, u: float) -> float:
         """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
         # the divergence is one at every epsilon, and a search for less would not end
@@ -785,27 +666,6 @@ class ShiftCurve(Plain, kind="shifted_noise"):
             usual = np.where(pure, self.renyi(math.inf), usual)
         found = plain(usual)
         return found
-
-    def scale_for(self, alpha: float, epsilon: float) -> Numbers:
-        """Return the smallest scale that costs at most epsilon; see :class:`Noise`."""
-        alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
-        return self.noise._least_scale(
-            self,
-            partial(self._costs._u_for, alpha, epsilon),
-            lambda curve: curve.renyi(alpha) <= epsilon,
-        )
-
-    def scale_for_delta(self, epsilon: float, delta: float) -> Numbers:
-        """Return the smallest scale that obeys (epsilon, delta); see :class:`Noise`."""
-        epsilon, delta = check_positive(epsilon=epsilon), _check_delta(delta=delta)
-        # no event is left out, so this is a pure promise
-        if delta == 0:
-            return self.scale_for(math.inf, epsilon)
-        return self.noise._least_scale(
-            self,
-            partial(self._costs._u_for_delta, epsilon, delta),
-            lambda curve: curve.delta(epsilon) <= delta,
-        )
 
     def evidence(self, renyi: bool = False) -> tuple[Statement, ...]:
         """Return the unproved assumptions of the Rényi costs, or of the trade-off."""
@@ -917,16 +777,6 @@ class GaussianNoise(MagnitudeNoise):
     def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
         return gaussian_delta(epsilon, u)
 
-    def _u_for(self, alpha: float, epsilon: float) -> float:
-        # the loss is linear in the noise, hence unbounded
-        if math.isinf(alpha):
-            raise value_error("gaussian.no_pure_epsilon")
-        # alpha u² / 2 = epsilon; the last digit is seen to where a scale is made of it
-        return math.sqrt(2 * epsilon / alpha)
-
-    def _u_for_delta(self, epsilon: float, delta: float) -> float:
-        return gaussian_mu(epsilon, delta)
-
     def _epsilon(self, delta: float, u: float) -> float:
         return gaussian_epsilon(delta, u)
 
@@ -1029,3 +879,131 @@ def _difference(epsilon: Numbers, mu: Numbers) -> Floats:
     # terms
     difference: Floats = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
     return difference
+
+
+# -- inverses of functions -------------------------------------------------------------
+
+
+# Costs are evaluated to a few units in the last place, some 1e-15 relative, and roots
+# are found to 1e-14: a thousandfold margin on both that no reader will ever notice.
+MARGIN = 1e-12
+
+
+def largest_argument(
+    function: Callable[[float], Numbers], target: float, start: float
+) -> float:
+    """Return nearly the largest u > 0 with ``function(u) <= target``, rounded down.
+
+    Parameters
+    ----------
+    function : callable
+        Increasing and continuous on (0, inf), zero at zero.
+    target : float
+        Positive.
+    start : float
+        A positive guess; the bracket grows from it geometrically.
+
+    Returns
+    -------
+    u : float
+        Below the root by the relative margin `MARGIN`.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+
+    def excess(u: float) -> Numbers:
+        # relative, as targets span hundreds of decades
+        return function(u) / target - 1
+
+    # a bracket that grows by factors reaches any scale in few steps
+    low = high = start
+    # a bracket with excess(low) <= 0 < excess(high)
+    while excess(low) > 0:
+        low, high = low / 4, low
+        # above the target everywhere, as far as floats go
+        if low < sys.float_info.min:
+            raise value_error("noise.no_finite_scale")
+    while excess(high) <= 0:
+        low, high = high, high * 4
+        # the target is met as far as floats go
+        if math.isinf(high):
+            return low
+    root: float = brentq(excess, low, high, xtol=low * 1e-15, rtol=1e-15)
+    # down: a smaller shift per unit of noise is more noise
+    return root * (1 - MARGIN)
+
+
+def smallest_argument(function: Callable[[float], Numbers], target: float) -> float:
+    """Return nearly the smallest e >= 0 with ``function(e) <= target``, rounded up.
+
+    Parameters
+    ----------
+    function : callable
+        Decreasing and continuous on [0, inf) with limit zero.
+    target : float
+        Positive.
+    """
+    if function(0.0) <= target:
+        return 0.0
+    high = 1.0
+    while function(high) > target:
+        high *= 2
+        # no float is enough: infinity is the only safe answer
+        if math.isinf(high):
+            return high
+    return root_above(function, target, 0.0, high)
+
+
+def root_above(
+    function: Callable[[float], Numbers], target: float, low: float, high: float
+) -> float:
+    """Return nearly the smallest x with ``function(x) <= target``, rounded up.
+
+    Parameters
+    ----------
+    function : callable
+        Decreasing; may be infinite.
+    target : float
+        Positive.
+    low, high : float
+        Not negative. The target is met at `high`, and not at `low`.
+    """
+    root: float = brentq(
+        # of the logarithm, as a divergence spans hundreds of decades
+        lambda x: math.log(min(max(function(x) / target, 1e-300), 1e300)),
+        low,
+        high,
+        xtol=1e-15 * (low or high),
+        rtol=1e-14,
+    )
+    found, step = root, 2.0**-50
+    while found < high and function(found) > target:
+        # a function read off a grid is smooth to the width of its cells only
+        step *= 4
+        # up, and never beyond the end at which the target is known to be met
+        found = min(high, max(root, 1e-15 * high) * (1 + step))
+    return found
+
+
+def raise_until(holds: Callable[[float], object], value: float) -> float:
+    """Return the value itself or the next few floats above at which `holds` is true.
+
+    A closed form evaluated in floating point may miss its target by a unit in the last
+    place; this makes the promise hold as evaluated.
+
+    Raises
+    ------
+    ValueError
+        If it holds at no float near.
+    """
+    step = 2.0**-53
+    while not holds(value):
+        step *= 2
+        if step > 1e-6 or not math.isfinite(value):
+            raise value_error("noise.no_finite_scale")
+        # by doubling steps: a few units in the last place, if the closed form is right
+        value = value * (1 + step)
+    return value

@@ -16,8 +16,8 @@ from scipy.special import gamma, gammainc, gammaincc, gammainccinv
 from skpuffer.kernel.curves import log_delta_of_orders, mirrored
 from skpuffer.kernel.laplace import exp_remainder
 from skpuffer.kernel.loss_grid import Sum, loss_range, on_grid, tail_quantile
-from skpuffer.kernel.noise import gaussian_delta
-from skpuffer.kernel.numbers import Floats, Numbers, root_above
+from skpuffer.kernel.noise import gaussian_delta, root_above
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.privacy_loss._divergences import Hull, hull
 
 #: Relative accuracy of the points where a loss takes a value. A divergence is largest

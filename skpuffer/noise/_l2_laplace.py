@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from skpuffer.exceptions import value_error
-from skpuffer.kernel.noise import MagnitudeNoise
+from skpuffer.kernel.noise import MagnitudeNoise, largest_argument
 from skpuffer.kernel.numbers import Floats, Numbers, check_count
 
 __all__ = ["L2LaplaceNoise"]
@@ -112,4 +113,6 @@ class L2LaplaceNoise(MagnitudeNoise):
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
         # the pure-epsilon cost of u is u itself
-        return epsilon if math.isinf(alpha) else super()._u_for(alpha, epsilon)
+        if math.isinf(alpha):
+            return epsilon
+        return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)

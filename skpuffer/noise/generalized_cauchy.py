@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,15 +11,16 @@ from scipy.special import betaln, logsumexp, stdtr
 
 from skpuffer.exceptions import PrivacyWarning, Statement, value_error
 from skpuffer.kernel.curves import log_delta_of_orders, mirrored
-from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Shift, plain
-from skpuffer.kernel.numbers import (
-    Floats,
-    Indices,
-    Numbers,
-    check_positive,
+from skpuffer.kernel.noise import (
+    Costs,
+    Evidence,
+    MagnitudeNoise,
+    Shift,
     largest_argument,
+    plain,
     smallest_argument,
 )
+from skpuffer.kernel.numbers import Floats, Indices, Numbers, check_positive
 
 __all__ = ["GeneralizedCauchyNoise"]
 
@@ -347,7 +349,7 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
         if math.isinf(alpha):
             # k asinh(u / 2) = epsilon, solved for u
             return 2 * math.sinh(min(epsilon / self.exponent, 700.0))
-        return super()._u_for(alpha, epsilon)
+        return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)
 
     # -- several coordinates ---------------------------------------------------------
 

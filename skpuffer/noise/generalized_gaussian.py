@@ -1,11 +1,13 @@
 """Generalised Gaussian noise: a shape from Laplace to Gaussian noise and beyond."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import gamma
 
 from skpuffer.exceptions import Statement, value_error
@@ -17,6 +19,7 @@ from skpuffer.kernel.noise import (
     MagnitudeNoise,
     Noise,
     Shift,
+    largest_argument,
     one_coordinate,
     plain,
 )
@@ -27,8 +30,6 @@ from skpuffer.kernel.numbers import (
     check_each,
     check_non_negative,
     check_real,
-    largest_argument,
-    root_below,
 )
 from skpuffer.noise import _generalized_gaussian_loss as _loss
 from skpuffer.privacy_loss._divergences import Hull, hull
@@ -47,6 +48,41 @@ __all__ = ["GeneralizedGaussianNoise"]
 _LENGTHENED = 1.5
 
 _FOUND = Statement("assume.worst_direction_numerical")
+
+
+def _root_below(
+    function: Callable[[float], Numbers], target: float, most: float
+) -> float:
+    """Return the largest u in (0, most] with ``function(u) <= target``, rounded down.
+
+    For functions that take long: to six digits, in few steps.
+
+    Parameters
+    ----------
+    function : callable
+        Increasing on (0, inf), positive.
+    target : float
+        Positive.
+    most : float
+        Positive.
+    """
+    low = high = most
+    while function(low) > target:
+        low, high = 0.9 * low, low
+    # nothing to search: even the most is within the target
+    if low == high:
+        return most
+    root: float = brentq(
+        lambda u: math.log(max(function(u), 1e-320) / target),
+        low,
+        high,
+        xtol=1e-7 * low,
+        rtol=1e-7,
+    )
+    # down, until the target is met as it is evaluated
+    while function(root) > target:
+        root *= 1 - 2e-7
+    return root
 
 
 @dataclass(frozen=True)
@@ -72,14 +108,6 @@ class Twin:
     def _epsilon(self, delta: float, u: float) -> float:
         """Return the smallest epsilon at one delta, rounded up."""
         return self.noise._epsilon(delta, self.factor * u)
-
-    def _u_for(self, alpha: float, epsilon: float) -> float:
-        """Return the largest u that costs at most epsilon, rounded down."""
-        return self.noise._u_for(alpha, epsilon) / self.factor
-
-    def _u_for_delta(self, epsilon: float, delta: float) -> float:
-        """Return the largest u that obeys (epsilon, delta), rounded down."""
-        return self.noise._u_for_delta(epsilon, delta) / self.factor
 
 
 @dataclass(frozen=True)
@@ -149,7 +177,7 @@ class _Tabulated(OneCoordinate):
         """Return the largest u that obeys (epsilon, delta), rounded down."""
         # displacements of one coordinate are among those bounded
         most = OneCoordinate(self.beta)._u_for_delta(epsilon, delta)
-        return root_below(lambda u: float(self._delta(epsilon, u)), delta, most)
+        return _root_below(lambda u: float(self._delta(epsilon, u)), delta, most)
 
 
 @dataclass(frozen=True)

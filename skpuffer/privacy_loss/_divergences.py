@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import mirrored
-from skpuffer.kernel.numbers import Floats, Numbers, check_real, raise_until
+from skpuffer.kernel.noise import raise_until
+from skpuffer.kernel.numbers import Floats, Numbers, check_real
 from skpuffer.utils._checks import check_masses
 
 

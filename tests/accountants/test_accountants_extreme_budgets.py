@@ -14,7 +14,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.accountants._compatibility import _releases
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.numbers import largest_argument
+from skpuffer.kernel.noise import largest_argument
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.summary import PrivateQuantile

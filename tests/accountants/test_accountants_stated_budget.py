@@ -9,7 +9,6 @@ from skpuffer.accountants import _composition as steps
 from skpuffer.accountants._additive import _base as additive
 from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants._compatibility import _releases, _scenarios
-from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, VoteRelease
 from skpuffer.scenarios import RecordScenario
 
@@ -68,12 +67,10 @@ def test_noise_that_is_short_is_certified_as_what_it_is(
         return lambda *args: find(*args) / 1.2
 
     monkeypatch.setattr(steps, "_memoised_scale", shortened(steps._memoised_scale))
-    for name in ("scale_for", "scale_for_delta"):
-        short = shortened(getattr(GaussianNoise, name))
-        monkeypatch.setattr(GaussianNoise, name, short)
     # and not the scale that is remembered
-    monkeypatch.setattr(additive, "_scale_at_order", GaussianNoise.scale_for)
-    monkeypatch.setattr(additive, "_scale_with_delta", GaussianNoise.scale_for_delta)
+    for name in ("_scale_at_order", "_scale_with_delta"):
+        short = shortened(getattr(additive, name).__wrapped__)
+        monkeypatch.setattr(additive, name, short)
     calibration = accountant.calibrate(release, RecordScenario())
     assert calibration.noise.scale == pytest.approx(enough.noise.scale / 1.2)
     spent = accountant.certify(calibration.noise, release, RecordScenario()).epsilon

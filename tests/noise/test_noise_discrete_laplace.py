@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from skpuffer.accountants import scale_for, scale_for_delta
 from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.kernel.laplace import LARGEST_SCALE
 from skpuffer.noise import DiscreteLaplaceNoise, LaplaceNoise, Noise, Shift
@@ -163,7 +164,7 @@ def test_a_whole_number_is_covered_by_itself_however_large(whole):
 @given(orders, st.floats(1e-3, 15), st.floats(0.1, 40))
 def test_scale_for_inverts_renyi(alpha, epsilon, z):
     noise = DiscreteLaplaceNoise(7.0)
-    scale = noise.scale_for(alpha, epsilon, z)
+    scale = scale_for(noise, alpha, epsilon, z)
     assert type(scale) is float
     cost = noise.with_scale(scale).renyi(alpha, z)
     assert epsilon * (1 - 1e-6) <= cost <= epsilon
@@ -173,7 +174,7 @@ def test_scale_for_inverts_renyi(alpha, epsilon, z):
 @given(st.floats(1e-3, 15), st.floats(1e-10, 0.9), st.floats(0.1, 40))
 def test_scale_for_delta_inverts_delta(epsilon, delta, z):
     noise = DiscreteLaplaceNoise()
-    scale = noise.scale_for_delta(epsilon, delta, z)
+    scale = scale_for_delta(noise, epsilon, delta, z)
     assert noise.with_scale(scale).delta(epsilon, z) <= delta
     assert noise.with_scale(scale * (1 - 1e-6)).delta(epsilon, z) > delta
     found = noise.with_scale(scale).epsilon(delta, z)
@@ -189,11 +190,11 @@ def test_beyond_every_loss_nothing_is_left(scale, z):
 
 def test_pure_calibration():
     noise = DiscreteLaplaceNoise()
-    assert noise.scale_for(math.inf, 0.5, 3) == 6.0
-    assert noise.scale_for_delta(0.5, 0, Shift(2.5, norm=1, dim=7)) == 6.0
-    assert noise.scale_for(2, 0.5, 0) == 0.0 == noise.scale_for_delta(0.5, 0.1, 0)
+    assert scale_for(noise, math.inf, 0.5, 3) == 6.0
+    assert scale_for_delta(noise, 0.5, 0, Shift(2.5, norm=1, dim=7)) == 6.0
+    assert scale_for(noise, 2, 0.5, 0) == 0.0 == scale_for_delta(noise, 0.5, 0.1, 0)
     with pytest.raises(InfiniteDistanceError):
-        noise.scale_for(2, 0.5, math.inf)
+        scale_for(noise, 2, 0.5, math.inf)
 
 
 def test_extremes():
@@ -312,15 +313,15 @@ def test_bad_scale(scale):
             Statement("parameter.is_negative", name="shift"),
         ),
         (
-            lambda noise: noise.scale_for(2.0, 0.0, 1),
+            lambda noise: scale_for(noise, 2.0, 0.0, 1),
             Statement("parameter.not_positive", name="epsilon"),
         ),
         (
-            lambda noise: noise.scale_for_delta(1.0, 1.0, 1),
+            lambda noise: scale_for_delta(noise, 1.0, 1.0, 1),
             Statement("parameter.probability_out_of_range", name="delta"),
         ),
         (
-            lambda noise: noise.scale_for_delta(-1.0, 0.5, 1),
+            lambda noise: scale_for_delta(noise, -1.0, 0.5, 1),
             Statement("parameter.not_positive", name="epsilon"),
         ),
     ],
@@ -359,17 +360,17 @@ def test_calibration_up_to_the_largest_scale():
     noise = DiscreteLaplaceNoise()
     # the search begins at scales that are refused, and ends below
     for scale, cost in (
-        (noise.scale_for(2, 1e-12, 1), lambda n: n.renyi(2, 1) / 1e-12),
-        (noise.scale_for_delta(1e-12, 1e-3, 1), lambda n: n.delta(1e-12, 1) / 1e-3),
-        (noise.scale_for(2, 0.01, 1e8), lambda n: n.renyi(2, 1e8) / 0.01),
+        (scale_for(noise, 2, 1e-12, 1), lambda n: n.renyi(2, 1) / 1e-12),
+        (scale_for_delta(noise, 1e-12, 1e-3, 1), lambda n: n.delta(1e-12, 1) / 1e-3),
+        (scale_for(noise, 2, 0.01, 1e8), lambda n: n.renyi(2, 1e8) / 0.01),
     ):
         assert scale < LARGEST_SCALE
         assert 0.99 < cost(noise.with_scale(scale)) <= 1
     for call in (
-        lambda: noise.scale_for(math.inf, 1e-10, 1),
-        lambda: noise.scale_for(2, 1e-25, 1),
-        lambda: noise.scale_for(2, 0.01, 1e11),
-        lambda: noise.scale_for_delta(1e-12, 1e-11, 1),
+        lambda: scale_for(noise, math.inf, 1e-10, 1),
+        lambda: scale_for(noise, 2, 1e-25, 1),
+        lambda: scale_for(noise, 2, 0.01, 1e11),
+        lambda: scale_for_delta(noise, 1e-12, 1e-11, 1),
     ):
         with refused(ValueError, "noise.discrete_laplace_scale_too_large"):
             call()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import gamma
 
+from skpuffer.accountants import scale_for
 from skpuffer.exceptions import Statement
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
@@ -298,7 +299,7 @@ def test_moves_that_leave_the_subspace_cost_everything():
 def test_at_orders_of_any_size_a_scale_spends_its_budget_and_no_more():
     for noise in (GaussianNoise(), LaplaceNoise(), GeneralizedCauchyNoise()):
         for alpha, epsilon in ((1.0 + 1e-9, 1e-6), (2.0, 0.3), (1e9, 7.0)):
-            scale = noise.scale_for(alpha, epsilon, 0.7)
+            scale = scale_for(noise, alpha, epsilon, 0.7)
             cost = noise.with_scale(scale).renyi(alpha, 0.7)
             assert epsilon * (1 - 1e-9) <= cost <= epsilon
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from skpuffer.accountants import scale_for, scale_for_delta
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise, Shift
 from tests.refused import refused
 
@@ -143,12 +144,12 @@ def test_correlated_sample():
 def test_correlated_calibration_gives_a_multiplier():
     noise = CorrelatedGaussianNoise(3.0, covariance=COVARIANCE)
     shift = Shift(1.0, norm=2, dim=2)
-    scale = noise.scale_for(8, 0.5, shift)
+    scale = scale_for(noise, 8, 0.5, shift)
     assert type(scale) is float
     assert 0.5 * (1 - 1e-9) <= noise.with_scale(scale).renyi(8, shift) <= 0.5
-    scale = noise.scale_for_delta(1.0, 1e-5, shift)
+    scale = scale_for_delta(noise, 1.0, 1e-5, shift)
     assert 1e-5 * (1 - 1e-6) <= noise.with_scale(scale).delta(1.0, shift) <= 1e-5
-    assert noise.scale_for(8, 0.5, Shift(0.0, 2, 2)) == 0.0
+    assert scale_for(noise, 8, 0.5, Shift(0.0, 2, 2)) == 0.0
     still = noise.with_scale(0.0)
     assert still.is_zero
     assert still.renyi(2, shift) == math.inf

@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import beta, eval_legendre
 
+from skpuffer import accountants
+from skpuffer.accountants import scale_for, scale_for_delta
 from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.noise import GeneralizedCauchyNoise, Shift
 from skpuffer.noise import generalized_cauchy as _cauchy_moments
@@ -61,7 +64,9 @@ class TestGeneralizedCauchyNoise(NoiseContract):
 )
 def test_reference_values(row):
     noise = GeneralizedCauchyNoise(**row["fields"])
-    value = getattr(noise, row["method"])(
+    asked = getattr(noise, row["method"], None)
+    search = getattr(accountants, row["method"], None)
+    value = (asked or partial(search, noise))(
         **{k: float(v) for k, v in row["args"].items()}
     )
     tolerance = row.get("tolerance", ORACLES["relative_tolerance"])
@@ -203,7 +208,7 @@ def test_small_exponents_warn_and_hold_in_one_coordinate():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         assert 0 < noise.renyi(3, 1.0) < noise.pure_epsilon(1.0)
-        scale = noise.scale_for(3, 0.2, 1.0)
+        scale = scale_for(noise, 3, 0.2, 1.0)
         assert noise.with_scale(scale).renyi(3, 1.0) <= 0.2
     for bad in (-2.0, math.nan, math.inf):
         with refused(ValueError, ("parameter.is_nan", "parameter.not_positive")):
@@ -315,9 +320,9 @@ def test_many_coordinates_tend_to_the_unknown_dimension(alpha):
 @pytest.mark.parametrize("alpha", [1.5, 2.0, 9.0])
 def test_calibration_in_several_coordinates(dim, alpha):
     noise, shift = GeneralizedCauchyNoise(exponent=3.0), Shift(1.3, norm=2, dim=dim)
-    scale = noise.scale_for(alpha, 0.4, shift)
+    scale = scale_for(noise, alpha, 0.4, shift)
     assert 0.4 * (1 - 1e-9) <= noise.with_scale(scale).renyi(alpha, shift) <= 0.4
-    scale = noise.scale_for_delta(0.7, 1e-4, shift)
+    scale = scale_for_delta(noise, 0.7, 1e-4, shift)
     assert 1e-4 * (1 - 1e-6) <= noise.with_scale(scale).delta(0.7, shift) <= 1e-4
     epsilon = noise.with_scale(scale).epsilon(1e-4, shift)
     assert epsilon == pytest.approx(0.7, rel=1e-6)
@@ -326,14 +331,14 @@ def test_calibration_in_several_coordinates(dim, alpha):
 def test_pure_costs_of_several_coordinates():
     noise, shift = GeneralizedCauchyNoise(exponent=3.0), Shift(2.0, norm=2, dim=4)
     assert noise.pure_epsilon(shift) == pytest.approx(4 * 3 * math.asinh(0.5))
-    scale = noise.scale_for(math.inf, 0.6, shift)
+    scale = scale_for(noise, math.inf, 0.6, shift)
     assert scale == pytest.approx(2.0 / (2 * 2 * math.sinh(0.6 / 12)))
     assert noise.with_scale(scale).pure_epsilon(shift) <= 0.6
-    assert scale == noise.scale_for_delta(0.6, 0, shift)
+    assert scale == scale_for_delta(noise, 0.6, 0, shift)
     anywhere = Shift(2.0, norm=2, dim=None)
     assert noise.pure_epsilon(anywhere) == math.inf
     with refused(ValueError, "shaped.cauchy_dimension_unknown"):
-        noise.scale_for(math.inf, 0.6, anywhere)
+        scale_for(noise, math.inf, 0.6, anywhere)
 
 
 def test_extremes_of_several_coordinates():
@@ -414,9 +419,9 @@ def heavy():
         lambda noise, shift: noise.pure_epsilon(shift),
         lambda noise, shift: noise.delta(0.1, shift),
         lambda noise, shift: noise.epsilon(1e-3, shift),
-        lambda noise, shift: noise.scale_for(64, 0.1, shift),
-        lambda noise, shift: noise.scale_for_delta(0.1, 1e-3, shift),
-        lambda noise, shift: noise.scale_for_delta(0.1, 0, shift),
+        lambda noise, shift: scale_for(noise, 64, 0.1, shift),
+        lambda noise, shift: scale_for_delta(noise, 0.1, 1e-3, shift),
+        lambda noise, shift: scale_for_delta(noise, 0.1, 0, shift),
         lambda noise, shift: noise.curve(shift).renyi(2),
         lambda noise, shift: noise.evidence(shift),
     ],

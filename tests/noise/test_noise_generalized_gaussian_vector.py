@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm as gauss
 
+from skpuffer.accountants import scale_for, scale_for_delta
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.loss_grid import Sum, on_grid
 from skpuffer.kernel.pairs import ShiftPair
@@ -129,8 +130,8 @@ def test_beyond_gauss_a_large_norm_is_refused(dim):
     for call in (
         lambda: noise(3.0).renyi(2, shift),
         lambda: noise(3.0).epsilon(1e-5, shift),
-        lambda: noise(3.0).scale_for(2, 1.0, shift),
-        lambda: noise(3.0).scale_for_delta(1.0, 1e-5, shift),
+        lambda: scale_for(noise(3.0), 2, 1.0, shift),
+        lambda: scale_for_delta(noise(3.0), 1.0, 1e-5, shift),
         lambda: noise(3.0).evidence(shift),
     ):
         with is_refused(
@@ -165,14 +166,14 @@ def test_one_thousand_coordinates_cost_ever_more_in_their_own_norm():
 def test_calibration_of_a_vector(beta):
     unit = noise(beta, (1.0, 2.0))
     shift = Shift(0.7, norm=unit.norm, dim=2)
-    scale = unit.scale_for_delta(1.0, 1e-5, shift)
+    scale = scale_for_delta(unit, 1.0, 1e-5, shift)
     assert scale[1] == pytest.approx(2 * scale[0])
     assert unit.with_scale(scale).delta(1.0, shift) <= 1e-5
     assert unit.with_scale(scale * (1 - 1e-5)).delta(1.0, shift) > 1e-5
-    scale = unit.scale_for(8.0, 0.5, shift)
+    scale = scale_for(unit, 8.0, 0.5, shift)
     assert 0.5 * (1 - 1e-5) <= unit.with_scale(scale).renyi(8.0, shift) <= 0.5
     with is_refused(ValueError, "shaped.beta_no_pure_epsilon"):
-        unit.scale_for(math.inf, 1.0, shift)
+        scale_for(unit, math.inf, 1.0, shift)
 
 
 def test_evidence_tells_what_is_not_proved():

@@ -19,6 +19,8 @@ from skpuffer.accountants import (
     MarkovQuilt,
     PrivacyLoss,
     RenyiDP,
+    scale_for,
+    scale_for_delta,
 )
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import L2LaplaceNoise, LaplaceNoise, Noise, Shift
@@ -66,9 +68,9 @@ def test_no_cost_is_below_that_of_one_coordinate(alpha, u):
 @given(st.floats(1e-3, 10), st.floats(1e-9, 0.5), radii)
 def test_calibration_inverts_the_costs(epsilon, delta, radius):
     shift = Shift(radius, norm=2, dim=7)
-    pure = L2LaplaceNoise().scale_for(math.inf, epsilon, shift)
+    pure = scale_for(L2LaplaceNoise(), math.inf, epsilon, shift)
     assert pure == pytest.approx(radius / epsilon)
-    scale = L2LaplaceNoise().scale_for_delta(epsilon, delta, shift)
+    scale = scale_for_delta(L2LaplaceNoise(), epsilon, delta, shift)
     assert L2LaplaceNoise(scale).delta(epsilon, shift) <= delta
     assert L2LaplaceNoise(scale * (1 - 1e-6)).delta(epsilon, shift) > delta
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
+from skpuffer.accountants import scale_for, scale_for_delta
+from skpuffer.accountants._additive._base import _move, _move_at_delta
 from skpuffer.kernel.noise import MagnitudeNoise
 from skpuffer.noise import LaplaceNoise, Shift
 from tests.refused import refused
@@ -26,8 +28,13 @@ class FewestFormulas(LaplaceNoise):
     """What a family gets that supplies only what it must."""
 
     family = "fewest_formulas"
-    _u_for = MagnitudeNoise._u_for
-    _u_for_delta = MagnitudeNoise._u_for_delta
+
+    def _u_for(self, alpha, epsilon):
+        return _move.dispatch(object)(self, alpha, epsilon, 1.0)
+
+    def _u_for_delta(self, epsilon, delta):
+        return _move_at_delta.dispatch(object)(self, epsilon, delta, 1.0)
+
     _epsilon = MagnitudeNoise._epsilon
 
 
@@ -40,10 +47,10 @@ class TestNumericDefaults(NoiseContract):
     def test_agree_with_closed_forms(self, delta):
         bare, closed = FewestFormulas(2.0), LaplaceNoise(2.0)
         assert bare.epsilon(delta, 3.0) == pytest.approx(closed.epsilon(delta, 3.0))
-        assert bare.scale_for_delta(1.0, delta, 3.0) == pytest.approx(
-            closed.scale_for_delta(1.0, delta, 3.0), rel=1e-9
+        assert scale_for_delta(bare, 1.0, delta, 3.0) == pytest.approx(
+            scale_for_delta(closed, 1.0, delta, 3.0), rel=1e-9
         )
-        assert bare.scale_for(math.inf, 0.3, 1.5) == pytest.approx(5.0, rel=1e-11)
+        assert scale_for(bare, math.inf, 0.3, 1.5) == pytest.approx(5.0, rel=1e-11)
 
 
 def test_cost_at_the_ends_of_the_orders():
@@ -114,6 +121,6 @@ def test_an_l2_shift_is_never_taken_for_an_l1_shift():
     noise = LaplaceNoise(2.0)
     l2, l1 = Shift(1.0, norm=2, dim=9), Shift(3.0, norm=1, dim=9)
     assert noise.renyi(3, l2) == pytest.approx(noise.renyi(3, l1))
-    assert noise.scale_for(3, 0.1, l2) == pytest.approx(noise.scale_for(3, 0.1, l1))
+    assert scale_for(noise, 3, 0.1, l2) == pytest.approx(scale_for(noise, 3, 0.1, l1))
     with refused(ValueError, "noise.shift_norm_mismatch"):
         noise.renyi(3, Shift(1.0, norm=2, dim=None))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skpuffer._template._intervals import interval_width
+from skpuffer.accountants import scale_for, scale_for_delta
 from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.kernel.run import sample_on_grid
 from skpuffer.noise import (
@@ -125,11 +126,11 @@ CASES = {
         Statement("noise.scale_shape_wrong", shape=(0,)),
     ),
     "proportions of 0": (
-        lambda: GaussianNoise([0.0, 1.0]).curve(Shift(1.0, dim=2)).scale_for(2.0, 1.0),
+        lambda: scale_for(GaussianNoise([0.0, 1.0]), 2.0, 1.0, Shift(1.0, dim=2)),
         Statement("noise.scale_proportions_not_positive"),
     ),
     "no end of the shift": (
-        lambda: GaussianNoise(1.0).curve(Shift(math.inf)).scale_for(2.0, 1.0),
+        lambda: scale_for(GaussianNoise(1.0), 2.0, 1.0, Shift(math.inf)),
         Statement("noise.shift_infinite"),
     ),
     # -- curves
@@ -162,23 +163,23 @@ CASES = {
         Statement("parameter.is_nan", name="delta"),
     ),
     "scale for order 1": (
-        lambda: CURVE.scale_for(1.0, 1.0),
+        lambda: scale_for(CURVE.noise, 1.0, 1.0, CURVE.shift),
         Statement("parameter.renyi_order_out_of_range", name="alpha"),
     ),
     "scale for epsilon 0": (
-        lambda: CURVE.scale_for(2.0, 0.0),
+        lambda: scale_for(CURVE.noise, 2.0, 0.0, CURVE.shift),
         Statement("parameter.not_positive", name="epsilon"),
     ),
     "scale for epsilon -1": (
-        lambda: CURVE.scale_for_delta(-1.0, 0.1),
+        lambda: scale_for_delta(CURVE.noise, -1.0, 0.1, CURVE.shift),
         Statement("parameter.not_positive", name="epsilon"),
     ),
     "scale for delta 2": (
-        lambda: CURVE.scale_for_delta(1.0, 2.0),
+        lambda: scale_for_delta(CURVE.noise, 1.0, 2.0, CURVE.shift),
         Statement("parameter.probability_out_of_range", name="delta"),
     ),
     "scale for delta -1": (
-        lambda: CURVE.scale_for_delta(1.0, -0.1),
+        lambda: scale_for_delta(CURVE.noise, 1.0, -0.1, CURVE.shift),
         Statement("parameter.probability_out_of_range", name="delta"),
     ),
     "shift below 0": (
@@ -226,18 +227,16 @@ CASES = {
     ),
     # -- families
     "pure gaussian": (
-        lambda: CURVE.scale_for(math.inf, 1.0),
+        lambda: scale_for(CURVE.noise, math.inf, 1.0, CURVE.shift),
         Statement("gaussian.no_pure_epsilon"),
     ),
     "pure beta": (
-        lambda: BETA.curve(1.0).scale_for(math.inf, 1.0),
+        lambda: scale_for(BETA, math.inf, 1.0, 1.0),
         Statement("shaped.beta_no_pure_epsilon", beta=1.5),
     ),
     "pure cauchy of any dim": (
-        lambda: (
-            GeneralizedCauchyNoise(1.0)
-            .curve(Shift(1.0, dim=None))
-            .scale_for(math.inf, 1.0)
+        lambda: scale_for(
+            GeneralizedCauchyNoise(1.0), math.inf, 1.0, Shift(1.0, dim=None)
         ),
         Statement("shaped.cauchy_dimension_unknown"),
     ),

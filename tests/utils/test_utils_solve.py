@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.kernel.curves import log_delta_of_orders, mirrored
-from skpuffer.kernel.numbers import root_above, smallest_argument
+from skpuffer.kernel.noise import root_above, smallest_argument
 from skpuffer.noise import (
     GaussianNoise,
     GeneralizedCauchyNoise,

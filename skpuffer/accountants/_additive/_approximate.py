@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skpuffer.accountants._additive._base import scale_for_delta
 from skpuffer.accountants._base import Found
 from skpuffer.distributions import Distribution, Gaussian
 from skpuffer.distributions._distributions import (
@@ -22,7 +23,8 @@ from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement, value_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import Fact
-from skpuffer.kernel.numbers import MARGIN, check_option, check_probability, lengths_of
+from skpuffer.kernel.noise import MARGIN
+from skpuffer.kernel.numbers import check_option, check_probability, lengths_of
 from skpuffer.kernel.sums import SensitivityBound, sensitivity_bound, shift_of
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
@@ -226,7 +228,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         def needed(sensitivity: SensitivityBound) -> float:
             shift = shift_of(sensitivity, release)
             delta = self._noise_delta(sensitivity)
-            return float(np.max(unit.scale_for_delta(self.epsilon, delta, shift)))
+            return float(np.max(scale_for_delta(unit, self.epsilon, delta, shift)))
 
         return min(options, key=needed)
 

@@ -16,8 +16,8 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.noise import gaussian_mu
-from skpuffer.kernel.numbers import Floats, root_above
+from skpuffer.kernel.noise import gaussian_mu, root_above
+from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.sums import SensitivityBound
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve

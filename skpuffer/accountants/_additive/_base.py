@@ -2,9 +2,12 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace as replace_fields
-from functools import lru_cache, partial
+from functools import lru_cache, partial, singledispatch
 from typing import Any, ClassVar
+
+import numpy as np
 
 from skpuffer.accountants._base import (
     DEFAULT_ORDER,
@@ -23,14 +26,26 @@ from skpuffer.exceptions import (
     InfiniteDistanceError,
     Statement,
     unsupported_error,
+    value_error,
 )
 from skpuffer.kernel.answers import selection_curve, selection_noises
 from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.laplace import LARGEST_SCALE, DiscreteLaplaceNoise, LaplaceNoise
+from skpuffer.kernel.noise import (
+    GaussianNoise,
+    Shift,
+    ShiftCurve,
+    gaussian_mu,
+    largest_argument,
+    raise_until,
+)
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     Floats,
     check_order,
     check_positive,
+    check_probability,
+    check_real,
 )
 from skpuffer.kernel.sums import (
     SensitivityBound,
@@ -43,6 +58,7 @@ from skpuffer.kernel.sums import (
     shift_of,
 )
 from skpuffer.noise import Noise
+from skpuffer.noise.generalized_gaussian import Twin
 from skpuffer.releases import AdaptiveRelease, QueryRelease, SelectionRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -98,9 +114,256 @@ def _of_distributions(
     return distribution_sensitivity(fact, radius, release, norm, worst=worst)
 
 
+# -- which scale is enough: a search, whose answer is certified from the noise ---------
+
+
+def scale_for(
+    noise: Noise, alpha: float, epsilon: float, shift: Shift | float
+) -> float | Floats:
+    """Return the smallest scale at which the shift costs at most epsilon.
+
+    Parameters
+    ----------
+    noise : Noise
+        Its scales, if there are several, are proportions.
+    alpha : float
+        Rényi order, in (1, inf].
+    epsilon : float
+        Target in nats, in (0, inf).
+    shift : Shift or float
+        As in `Noise.renyi`.
+
+    Returns
+    -------
+    scale : float or ndarray of shape (dim,)
+        In the proportions of the noise, so that ``noise.with_scale(scale)`` meets
+        the target; rounded up, so that it does so in floating point. Zero for a
+        zero shift.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or no scale of this family will do.
+    InfiniteDistanceError
+        If the shift is infinite.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import scale_for
+    >>> from skpuffer.noise import LaplaceNoise
+    >>> scale_for(LaplaceNoise(), float("inf"), epsilon=0.5, shift=1.0)
+    2.0
+    """
+    return _at_order(_proportions(noise).curve(shift), alpha, epsilon)
+
+
+def _at_order(curve: ShiftCurve, alpha: float, epsilon: float) -> float | Floats:
+    """Smallest scale at which the shift of a curve costs at most epsilon."""
+    alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
+    return _least_scale(
+        curve,
+        partial(largest_move, curve._costs, alpha, epsilon, curve.magnitude),
+        lambda one: one.renyi(alpha) <= epsilon,
+    )
+
+
+def scale_for_delta(
+    noise: Noise, epsilon: float, delta: float, shift: Shift | float
+) -> float | Floats:
+    """Return the smallest scale at which the shift obeys (epsilon, delta).
+
+    Parameters
+    ----------
+    noise : Noise
+        Its scales, if there are several, are proportions.
+    epsilon : float
+        In nats, in (0, inf).
+    delta : float
+        In [0, 1); zero is the same as ``scale_for(inf, epsilon, shift)``.
+    shift : Shift or float
+        As in `Noise.renyi`.
+
+    Returns
+    -------
+    scale : float or ndarray of shape (dim,)
+        As in `scale_for`. From the trade-off itself, not by way of Rényi orders.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import scale_for_delta
+    >>> from skpuffer.noise import GaussianNoise
+    >>> round(scale_for_delta(GaussianNoise(), epsilon=1.0, delta=1e-5, shift=1.0), 3)
+    3.731
+    """
+    return _with_delta(_proportions(noise).curve(shift), epsilon, delta)
+
+
+def _with_delta(curve: ShiftCurve, epsilon: float, delta: float) -> float | Floats:
+    """Smallest scale at which the shift of a curve obeys (epsilon, delta)."""
+    epsilon = check_positive(epsilon=epsilon)
+    # no event is left out, so this is a pure promise
+    if check_real(delta=delta) == 0:
+        return _at_order(curve, math.inf, epsilon)
+    delta = check_probability(delta=delta)
+    return _least_scale(
+        curve,
+        partial(largest_move_at_delta, curve._costs, epsilon, delta, curve.magnitude),
+        lambda one: one.delta(epsilon) <= delta,
+    )
+
+
+def _proportions(noise: Noise) -> Noise:
+    """Noise at scale one; scales by coordinate are kept, as proportions."""
+    return noise if isinstance(noise.scale, tuple) else noise.with_scale(1.0)
+
+
+def _least_scale(
+    curve: ShiftCurve, u: Callable[[], float], enough: Callable[[ShiftCurve], bool]
+) -> float | Floats:
+    """Smallest scale at which the shift of a curve meets a target, rounded up.
+
+    The magnitude goes with the inverse of the scale, so the scale is the magnitude at
+    scale one over the largest u that meets the target, raised by units in the last
+    place until it does so in floating point.
+    """
+    noise = curve.noise
+    # a zero proportion is zero at every scale: that coordinate would leave exactly
+    proportions = np.asarray(noise.scale) if isinstance(noise.scale, tuple) else 1.0
+    if np.any(proportions == 0):
+        raise value_error("noise.scale_proportions_not_positive", scale=noise.scale)
+    # asked for before the shift is looked at, so that a promise which the family
+    # can never keep is refused for a zero shift as well
+    largest = u()
+    if curve.magnitude == 0:
+        return 0.0 * proportions
+    if math.isinf(curve.magnitude):
+        raise InfiniteDistanceError(Statement("noise.shift_infinite"))
+
+    # The cost is evaluated once more at the very scale that is returned, as a
+    # certificate will do it: a promise must hold as it is computed, last digit
+    # included.
+    def is_enough(c: float) -> bool:
+        return math.isfinite(c) and enough(
+            noise.with_scale(c * proportions).curve(curve.shift)
+        )
+
+    return raise_until(is_enough, curve.magnitude / largest) * proportions
+
+
+def largest_move(costs: Any, alpha: float, epsilon: float, u: float) -> float:
+    """Largest magnitude that costs at most epsilon at an order, rounded down.
+
+    Costs with a formula of their own have it as a method `_u_for`. The magnitude `u` of
+    the shift counts where moves are integers.
+    """
+    own = getattr(costs, "_u_for", None)
+    return (
+        _move(costs, alpha, epsilon, u) if own is None else float(own(alpha, epsilon))
+    )
+
+
+def largest_move_at_delta(costs: Any, epsilon: float, delta: float, u: float) -> float:
+    """Largest magnitude that obeys (epsilon, delta), rounded down."""
+    own = getattr(costs, "_u_for_delta", None)
+    if own is None:
+        return _move_at_delta(costs, epsilon, delta, u)
+    return float(own(epsilon, delta))
+
+
+@singledispatch
+def _move(costs: Any, alpha: float, epsilon: float, u: float) -> float:
+    # any positive start would do; for Laplace noise at the order inf this one is the
+    # answer
+    return largest_argument(partial(costs._renyi, alpha), epsilon, start=epsilon)
+
+
+@singledispatch
+def _move_at_delta(costs: Any, epsilon: float, delta: float, u: float) -> float:
+    return largest_argument(partial(costs._delta, epsilon), delta, start=epsilon)
+
+
+@_move.register
+def _(costs: GaussianNoise, alpha: float, epsilon: float, u: float) -> float:
+    # the loss is linear in the noise, hence unbounded
+    if math.isinf(alpha):
+        raise value_error("gaussian.no_pure_epsilon")
+    # alpha u² / 2 = epsilon; the last digit is seen to where a scale is made of it
+    return math.sqrt(2 * epsilon / alpha)
+
+
+@_move_at_delta.register
+def _(costs: GaussianNoise, epsilon: float, delta: float, u: float) -> float:
+    return gaussian_mu(epsilon, delta)
+
+
+@_move.register
+def _(costs: LaplaceNoise, alpha: float, epsilon: float, u: float) -> float:
+    # the pure-epsilon cost of u is u itself
+    if math.isinf(alpha):
+        return epsilon
+    return largest_argument(partial(costs._renyi, alpha), epsilon, start=epsilon)
+
+
+@_move_at_delta.register
+def _(costs: LaplaceNoise, epsilon: float, delta: float, u: float) -> float:
+    # 1 - exp((epsilon - u) / 2) = delta, solved for u
+    return epsilon - 2 * math.log1p(-delta)
+
+
+@_move.register
+def _(costs: Twin, alpha: float, epsilon: float, u: float) -> float:
+    return _move(costs.noise, alpha, epsilon, u) / costs.factor
+
+
+@_move_at_delta.register
+def _(costs: Twin, epsilon: float, delta: float, u: float) -> float:
+    return _move_at_delta(costs.noise, epsilon, delta, u) / costs.factor
+
+
+@_move.register
+def _(costs: DiscreteLaplaceNoise, alpha: float, epsilon: float, u: float) -> float:
+    if math.isinf(alpha):
+        return epsilon
+    return _largest_ratio(costs, u, epsilon, lambda one: one._renyi(alpha, u), epsilon)
+
+
+@_move_at_delta.register
+def _(costs: DiscreteLaplaceNoise, epsilon: float, delta: float, u: float) -> float:
+    return _largest_ratio(costs, u, delta, lambda one: one._delta(epsilon, u), epsilon)
+
+
+#: Below the least ratio by so much, relatively: no scale that is allowed.
+_ROUND_OFF = 1e-9
+
+
+def _largest_ratio(
+    family: DiscreteLaplaceNoise,
+    z: float,
+    target: float,
+    cost: Callable[[DiscreteLaplaceNoise], Floats],
+    start: float,
+) -> float:
+    """Largest ratio of the move z over the scale that keeps a cost within a target.
+
+    The cost depends on z and on the scale apart, as z is an integer.
+    """
+    if z == 0 or math.isinf(z):
+        return 1.0  # no scale needed, or none enough, whatever the ratio
+    least = z / LARGEST_SCALE
+    if cost(family.with_scale(LARGEST_SCALE)) > target:
+        # leads to a scale beyond the largest, which is refused with the reason
+        return least * (1 - _ROUND_OFF)
+    # the search may ask below, where no scale is allowed: the largest stands in
+    return largest_argument(
+        lambda ratio: float(cost(family.with_scale(z / max(ratio, least)))),
+        target,
+        start=start,
+    )
+
+
 # by value: model selection, and the choice of a family, ask again and again
-_scale_at_order = lru_cache(maxsize=1024)(Noise.scale_for)
-_scale_with_delta = lru_cache(maxsize=1024)(Noise.scale_for_delta)
+_scale_at_order = lru_cache(maxsize=1024)(_at_order)
+_scale_with_delta = lru_cache(maxsize=1024)(_with_delta)
 
 
 def _is_ours(noise: Noise) -> bool:
@@ -228,12 +491,14 @@ class _AdditiveAccountant(Accountant):
             # nor is what others define: noise that is equal by mistake would be found
             plain = sensitivity.certified and ours
             epsilon = float(self.epsilon)
+            unit = noise if isinstance(noise.scale, tuple) else noise.with_scale(1.0)
+            curve = unit.curve(shift)
             if delta is None:
-                at_order = _scale_at_order if plain else Noise.scale_for
-                scale = at_order(noise, self._order, epsilon, shift)
+                at_order = _scale_at_order if plain else _at_order
+                scale = at_order(curve, self._order, epsilon)
             else:
-                with_delta = _scale_with_delta if plain else Noise.scale_for_delta
-                scale = with_delta(noise, epsilon, delta, shift)
+                with_delta = _scale_with_delta if plain else _with_delta
+                scale = with_delta(curve, epsilon, delta)
         noise = noise.with_scale(scale)
         # read off the noise as it is, not off the target: they cannot differ unnoticed
         certificate = self._certificate(noise, sensitivity, release, bound)

@@ -19,14 +19,8 @@ from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.curves import DEFAULT_ORDERS
 from skpuffer.kernel.facts import Fact
-from skpuffer.kernel.numbers import (
-    MARGIN,
-    Floats,
-    check_order,
-    check_real,
-    lengths_of,
-    smallest_argument,
-)
+from skpuffer.kernel.noise import MARGIN, smallest_argument
+from skpuffer.kernel.numbers import Floats, check_order, check_real, lengths_of
 from skpuffer.kernel.plain import Plain
 from skpuffer.kernel.sums import SensitivityBound
 from skpuffer.noise import (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer.accountants._additive._base import scale_for, scale_for_delta
 from skpuffer.accountants._base import Found
 from skpuffer.exceptions import (
     InfiniteDistanceError,
@@ -15,7 +16,8 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.numbers import check_real, root_above
+from skpuffer.kernel.noise import root_above
+from skpuffer.kernel.numbers import check_real
 from skpuffer.kernel.sums import SensitivityBound, sensitivity_bound, shift_of
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
@@ -261,12 +263,12 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             return math.inf
         shift = shift_of(sensitivity, release)
         if self.delta is None:
-            scale = unit.scale_for(self._order, self.epsilon, shift)
+            scale = scale_for(unit, self._order, self.epsilon, shift)
         elif sensitivity.delta >= self.delta:
             return math.inf
         else:
             delta = self._noise_delta(sensitivity)
-            scale = unit.scale_for_delta(self.epsilon, delta, shift)
+            scale = scale_for_delta(unit, self.epsilon, delta, shift)
         # scales of coordinates keep their proportions, so the largest ratio covers all
         return float(np.max(np.divide(scale, unit.scale)))
 

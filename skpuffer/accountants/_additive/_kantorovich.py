@@ -12,12 +12,8 @@ from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement, value_error
-from skpuffer.kernel.numbers import (
-    MARGIN,
-    check_positive,
-    check_probability,
-    lengths_of,
-)
+from skpuffer.kernel.noise import MARGIN
+from skpuffer.kernel.numbers import check_positive, check_probability, lengths_of
 from skpuffer.kernel.sums import SensitivityBound, distribution_sensitivity
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease

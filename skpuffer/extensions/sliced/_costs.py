@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import PrivacyCurve, conversion_terms, renyi_to_delta
+from skpuffer.kernel.noise import root_above
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -23,7 +24,6 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
     check_real,
-    root_above,
 )
 from skpuffer.kernel.plain import Plain
 from skpuffer.noise import GaussianNoise

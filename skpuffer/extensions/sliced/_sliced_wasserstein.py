@@ -22,6 +22,7 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.noise import raise_until, root_above
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     Floats,
@@ -30,8 +31,6 @@ from skpuffer.kernel.numbers import (
     check_order,
     check_positive,
     check_probability,
-    raise_until,
-    root_above,
 )
 from skpuffer.kernel.sums import (
     SensitivityBound,

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.curves import BeliefCurve, PrivacyCurve
-from skpuffer.kernel.numbers import check_non_negative, check_real, smallest_argument
+from skpuffer.kernel.noise import smallest_argument
+from skpuffer.kernel.numbers import check_non_negative, check_real
 from skpuffer.kernel.plain import Plain
 from skpuffer.privacy_loss._composed_curves import WorstCurve
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from skpuffer.accountants import scale_for
 from skpuffer.exceptions import Statement
 from skpuffer.inspection import equivalent_noises
 from skpuffer.noise import GeneralizedGaussianNoise
@@ -177,7 +178,7 @@ def test_matched_by_a_renyi_order():
     table = ORACLES["auc_many_queries"]
     case = table["renyi"]
     noises = [
-        noise.with_scale(noise.scale_for(case["alpha"], case["epsilon"], 1.0))
+        noise.with_scale(scale_for(noise, case["alpha"], case["epsilon"], 1.0))
         for noise in map(noise_of, table["betas"])
     ]
     found = [auc_by_trapezes(noise, case["n_votes"], 51) for noise in noises]

@@ -172,7 +172,7 @@ def test_one_move_over_all_directions(at):
 def test_directions_that_are_drawn(name):
     """Theorems 4.7 and 4.8: the worst direction always bounds what was not drawn."""
     from skpuffer.extensions.sliced._costs import AveragedSlices, JointSlices
-    from skpuffer.kernel.numbers import root_above
+    from skpuffer.kernel.noise import root_above
 
     case = ORACLES[name]
     moves = np.array(case["moves"], dtype=float)

@@ -11,6 +11,7 @@ from skpuffer.accountants import (
     Claim,
     Found,
     accounts_for,
+    scale_for,
     sensitivity_bound,
 )
 from skpuffer.exceptions import UnsupportedError
@@ -69,7 +70,7 @@ class PureRecords(Accountant):
         def calibrate(noise, rng):
             if release.units is not None:
                 noise = noise.in_units(release.units)
-            found = noise.with_scale(noise.scale_for(math.inf, self.epsilon, shift))
+            found = noise.with_scale(scale_for(noise, math.inf, self.epsilon, shift))
             # read off the noise as it is, so that the two cannot differ unnoticed
             return Found(found, claim(found))
 

@@ -12,8 +12,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import value_error
+from skpuffer.kernel.noise import MARGIN
 from skpuffer.kernel.numbers import (
-    MARGIN,
     Floats,
     check_count,
     check_finite,

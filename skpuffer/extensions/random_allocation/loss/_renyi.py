@@ -10,14 +10,13 @@ from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import conversion_terms, log_delta_of_orders
-from skpuffer.kernel.noise import gaussian_delta, gaussian_epsilon
+from skpuffer.kernel.noise import gaussian_delta, gaussian_epsilon, root_above
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
     check_finite,
     check_option,
     check_probability,
-    root_above,
 )
 from skpuffer.privacy_loss.allocation._sampled import check_gram
 

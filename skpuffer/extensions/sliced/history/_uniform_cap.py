@@ -19,6 +19,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.distribution import ORDERS
+from skpuffer.kernel.noise import largest_argument, raise_until
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     check_each,
@@ -26,8 +27,6 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_order,
     check_positive,
-    largest_argument,
-    raise_until,
 )
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
