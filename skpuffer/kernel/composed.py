@@ -266,10 +266,8 @@ def read_losses(
                 max_memory=max_memory,
             ),
         )
-    correlated = GradientSteps.correlated
-    if correlated is not None:
-        remarks = (*correlated.winners(curve, found.epsilon), *remarks)
-    return found.epsilon, found.lower, curve, remarks
+    winners = (GradientSteps.correlated or GradientSteps).winners(curve, found.epsilon)
+    return found.epsilon, found.lower, curve, (*winners, *remarks)
 
 
 def is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:

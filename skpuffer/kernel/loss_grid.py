@@ -231,10 +231,6 @@ class LossGrid:
         """Masses times exp(tilt * loss), normalised."""
         return self.masses * np.exp(tilt * self.losses - self.cumulant(tilt))
 
-    def moments(self, tilt: float) -> tuple[float, float]:
-        """Mean and variance of the tilted loss."""
-        return self._moments(self.tilted(tilt))
-
     def _moments(self, masses: Floats) -> tuple[float, float]:
         mean = float(masses @ self.losses)
         return mean, float(masses @ (self.losses - mean) ** 2)
@@ -838,32 +834,6 @@ class Tail:
         if height <= 0:
             return self.infinity
         return min(1.0, self.infinity + math.exp(min(0, math.log(height) + self._unit)))
-
-    def log_deltas(self, epsilon: Floats) -> Floats:
-        """Logarithms of delta at many epsilons, rounded up.
-
-        Parameters
-        ----------
-        epsilon : ndarray of shape (n,)
-
-        Returns
-        -------
-        log_deltas : ndarray of shape (n,)
-            Zero below the window.
-        """
-        last = len(self._height) - 2
-        at = epsilon / self.step - self.low
-        i = np.clip(np.floor(at), 0, last).astype(int)
-        left, right = self._height[i], self._height[i + 1]
-        # linear in exp(epsilon) between two points, and level beyond the window
-        part = np.where(at >= last + 1, 0.0, np.clip(at - i, 0.0, 1.0))
-        part = np.expm1(self.step * part) / math.expm1(self.step)
-        height = left + (right - left) * part
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.minimum(0.0, np.log(height) + self._unit)
-            if self.infinity:
-                value = np.logaddexp(value, np.log(self.infinity))
-        return np.where(at < 0, 0.0, np.minimum(value, 0.0))
 
     def epsilon(self, delta: float) -> float:
         """Epsilon at a delta, rounded up; infinity if delta is never reached.

@@ -14,7 +14,7 @@ ones can be reached from both.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -305,16 +305,33 @@ def sample_on_grid(
     return (signs * steps).reshape(shape) * grid
 
 
+class Covered(NamedTuple):
+    """What noise on a grid has to cover.
+
+    Parameters
+    ----------
+    n_records : int
+    sensitivity : float or None
+        In `units`.
+    norm : float
+        Norm of the sensitivity.
+    dim : int or None
+    units : float or ndarray of shape (dim,), default=1.0
+    moved : float, default=0.0
+        How much further records may move the exact value than the sensitivity says, as
+        a share of it: they may have been rounded one by one.
+    """
+
+    n_records: int
+    sensitivity: float | None
+    norm: float
+    dim: int | None
+    units: Floats | float = 1.0
+    moved: float = 0.0
+
+
 def with_room_for_grid(
-    noise: Noise,
-    n_records: int,
-    sensitivity: float,
-    norm: float,
-    dim: int,
-    units: Floats | float = 1.0,
-    moved: float = 0.0,
-    *,
-    most: float = MOST_ROOM,
+    noise: Noise, covered: Covered, most: float = MOST_ROOM
 ) -> Noise | None:
     """Return noise that covers a sensitivity and the rounding to its grid.
 
@@ -327,14 +344,6 @@ def with_room_for_grid(
     ----------
     noise : Noise
         Calibrated for the sensitivity.
-    sensitivity : float
-        In `units`.
-    norm : float
-        Norm of the sensitivity.
-    units : float or ndarray of shape (dim,), default=1.0
-    moved : float, default=0.0
-        How much further records may move the exact value than the sensitivity says, as
-        a share of it: they may have been rounded one by one.
     most : float, default=2**-7
         Share of the scale that may be added.
 
@@ -345,51 +354,20 @@ def with_room_for_grid(
     """
     # of the largest scale that may come of it: its grid is no finer
     widest = _widened(noise, MOST_ROOM)
-    share = _share(widest, n_records, sensitivity, norm, dim, units, moved)
+    share = _share(widest, covered)
     return _widened(noise, share) if share <= most else None
 
 
-def less_room_for_grid(
-    noise: Noise,
-    n_records: int,
-    sensitivity: float | None,
-    norm: float,
-    dim: int | None,
-    units: Floats | float = 1.0,
-    moved: float = 0.0,
-) -> Noise:
-    """Return the noise that is left for a sensitivity beside the rounding to the grid.
-
-    The inverse of `with_room_for_grid`, from the noise that is drawn on its own grid.
-
-    Parameters
-    ----------
-    noise : Noise
-        That is drawn.
-    n_records, sensitivity, norm, dim, units, moved : optional
-        As for `with_room_for_grid`.
-    """
-    share = _share(noise, n_records, sensitivity, norm, dim, units, moved)
-    return noise.with_scale(np.asarray(noise.scale) / (1 + share))
-
-
-def _share(
-    noise: Noise,
-    n_records: int,
-    sensitivity: float | None,
-    norm: float,
-    dim: int | None,
-    units: Floats | float,
-    moved: float,
-) -> float:
+def _share(noise: Noise, covered: Covered) -> float:
     """How much further the exact value moves on the grid of a noise, as a share."""
-    grid = noise_grid(noise, n_records)
+    grid, sensitivity = noise_grid(noise, covered.n_records), covered.sensitivity
+    dim, norms = covered.dim, {covered.norm, noise.norm}
     if grid is None or not dim or not sensitivity or not 0 < sensitivity < math.inf:
         return math.inf
     # a sensitivity that one coordinate has alone counts in the norm of the noise
-    steps = np.broadcast_to(2 * grid / units, (dim,))
-    rounded = max(float(np.linalg.norm(steps, p)) for p in {norm, noise.norm})
-    return rounded / sensitivity + moved
+    steps = np.broadcast_to(2 * grid / covered.units, (dim,))
+    rounded = max(float(np.linalg.norm(steps, p)) for p in norms)
+    return rounded / sensitivity + covered.moved
 
 
 def _widened(noise: Noise, share: float) -> Noise:
@@ -489,7 +467,7 @@ def on_grid(
     if by_sensitivity and certificate.sensitivity:
         # pairs of records that nearly agree have so much room, and others any
         most = getattr(certificate.curve, "most_room", MOST_ROOM)
-        larger = with_room_for_grid(noise, *covered, most=most)
+        larger = with_room_for_grid(noise, covered, most)
     if larger is None:
         return noise, (statement, NO_ROOM, *uncovered)
     if not trained:
@@ -519,7 +497,7 @@ def without_room(
         As for :func:`on_grid`.
     """
     covered = _to_cover(noise, certificate, release, rounding, any_records)
-    return less_room_for_grid(noise, *covered)
+    return noise.with_scale(np.asarray(noise.scale) / (1 + _share(noise, covered)))
 
 
 def _is_trained(release: Any) -> bool:
@@ -533,8 +511,8 @@ def _to_cover(
     release: Any,
     rounding: Floats | None,
     any_records: bool,
-) -> tuple[Any, ...]:
-    """Return what the room for a grid is made for, as `with_room_for_grid` takes it.
+) -> Covered:
+    """Return what the room for a grid is made for.
 
     Parameters
     ----------
@@ -544,7 +522,7 @@ def _to_cover(
         As for :func:`on_grid`.
     """
     trained = _is_trained(release)
-    return (
+    return Covered(
         release.n_records,
         certificate.sensitivity,
         noise.norm if certificate.norm is None else certificate.norm,

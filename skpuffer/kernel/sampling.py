@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 _POISSON_BLOCK = 2**14
 
 
+#: Rows of each step; None stands for all rows.
+Batches = Iterator[Indices | None]
+
+
 @dataclass(frozen=True)
 class SamplingScheme(ABC):
     """Base of sampling schemes: the choice of records for each step.
@@ -121,9 +125,7 @@ class SamplingScheme(ABC):
     def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
 
-    def batches(
-        self, release: GradientRelease, rng: np.random.Generator
-    ) -> Iterator[Indices | None]:
+    def batches(self, release: GradientRelease, rng: np.random.Generator) -> Batches:
         """Return an iterator over the batches of a run.
 
         Parameters
@@ -146,9 +148,7 @@ class SamplingScheme(ABC):
         return islice(self._batches(release, rng), release.n_steps)
 
     @abstractmethod
-    def _batches(
-        self, release: GradientRelease, rng: np.random.Generator
-    ) -> Iterator[Indices | None]:
+    def _batches(self, release: GradientRelease, rng: np.random.Generator) -> Batches:
         """Draw one batch after the other, without end."""
 
     def __str__(self) -> str:
@@ -186,9 +186,7 @@ class FullBatchSampling(SamplingScheme):
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement("assume.step_takes_all_records", n_records=release.n_records)
 
-    def _batches(
-        self, release: GradientRelease, rng: np.random.Generator
-    ) -> Iterator[Indices | None]:
+    def _batches(self, release: GradientRelease, rng: np.random.Generator) -> Batches:
         # nothing is drawn, so the generator stays as it is
         return repeat(None)
 
@@ -225,9 +223,7 @@ class PoissonSampling(SamplingScheme):
             "assume.step_poisson_sampled", sampling_rate=release.sampling_rate
         )
 
-    def _batches(
-        self, release: GradientRelease, rng: np.random.Generator
-    ) -> Iterator[Indices | None]:
+    def _batches(self, release: GradientRelease, rng: np.random.Generator) -> Batches:
         n, rate = release.n_records, release.sampling_rate
         # whole steps to a block, and about as many to each
         n_blocks = math.ceil(release.n_steps * release.divisor / _POISSON_BLOCK)
@@ -305,9 +301,7 @@ class FixedSizeSampling(SamplingScheme):
             n_records=release.n_records,
         )
 
-    def _batches(
-        self, release: GradientRelease, rng: np.random.Generator
-    ) -> Iterator[Indices | None]:
+    def _batches(self, release: GradientRelease, rng: np.random.Generator) -> Batches:
         n, size = release.n_records, release.batch_size
         while True:
             # sorted anyway, so no time is spent on an order
@@ -358,9 +352,7 @@ class WithReplacementSampling(SamplingScheme):
             n_records=release.n_records,
         )
 
-    def _batches(
-        self, release: GradientRelease, rng: np.random.Generator
-    ) -> Iterator[Indices | None]:
+    def _batches(self, release: GradientRelease, rng: np.random.Generator) -> Batches:
         while True:
             yield np.sort(rng.integers(release.n_records, size=release.batch_size))
 
@@ -397,9 +389,7 @@ class ShuffledEpochsSampling(SamplingScheme):
             "assume.epoch_shuffled_not_amplified", n_records=release.n_records
         )
 
-    def _batches(
-        self, release: GradientRelease, rng: np.random.Generator
-    ) -> Iterator[Indices | None]:
+    def _batches(self, release: GradientRelease, rng: np.random.Generator) -> Batches:
         while True:
             # a new order each epoch, so that a step's records do not stay together
             order = rng.permutation(release.n_records)

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from skpuffer.kernel.facts import Adjacency
 from skpuffer.kernel.gradients import GradientRelease
 from skpuffer.kernel.noise import Evidence, Noise, Shift, ShiftCurve
 from skpuffer.kernel.pairs import (
+    DominatingPair,
     MixturePair,
     MovedPair,
     PoissonPair,
@@ -191,13 +192,6 @@ _BY_NUMBER = (FixedSizeSampling, WithReplacementSampling)
 _MOST_DIRECTIONS = 16
 
 
-#: Dominating pairs that the schemes here have.
-Pair: TypeAlias = (
-    "ShiftPair | PoissonPair | MixturePair | SubsetGroupPair | MovedPair | "
-    "ReplacePoissonPair | GaussianPoissonPair | GaussianPoissonGroup"
-)
-
-
 class Dominated(NamedTuple):
     """The dominating pairs of a run's steps.
 
@@ -212,14 +206,15 @@ class Dominated(NamedTuple):
         Whether some neighbouring tables attain it.
     """
 
-    steps: "tuple[tuple[Pair | Any, int], ...]"
+    steps: tuple[tuple[Any, int], ...]
     source: Statement
     tight: bool
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> DominatingPair:
         """The pair that comes first."""
-        return self.steps[0][0]
+        first: DominatingPair = self.steps[0][0]
+        return first
 
 
 #: Schemes of which the noise is in proportion to how far a sum moves.
@@ -238,22 +233,6 @@ _MIXED: dict[type, int] = {
 }
 
 
-class CorrelatedRuns(Protocol):
-    """Account of runs whose noise is correlated across steps."""
-
-    def check(self, release: GradientRelease) -> None:
-        """Refuse a run without an account."""
-
-    def pairs(self, steps: "GradientSteps", noise: Noise) -> tuple[Events, Statement]:
-        """Return what dominates a run, and where that is proved."""
-
-    def statement(self, steps: "GradientSteps", noise: Noise) -> Statement:
-        """Say how much noise there is, for what a record adds."""
-
-    def winners(self, curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
-        """Say which bound was the least; nothing of other runs."""
-
-
 class GradientSteps(StepsOfRelease, kind=GradientRelease):
     """The steps of a training run; see :class:`StepsOfRelease`.
 
@@ -265,9 +244,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     #: Functions of these steps and a noise that return what dominates them.
     schemes: ClassVar[dict[type, Callable[[Any, Noise], Dominated]]] = {}
 
-    #: Account of runs whose noise is correlated across steps. The extension that has
-    #: the strategies sets it when it is loaded; without one no such run is accounted.
-    correlated: ClassVar[CorrelatedRuns | None] = None
+    #: The steps of runs whose noise is correlated. The extension that has the
+    #: strategies sets it when it is loaded; without one no such run is accounted.
+    correlated: ClassVar[type["GradientSteps"] | None] = None
 
     #: Schemes whose accounts read how many records differ. One that is registered but
     #: not here has an account of a single record.
@@ -290,13 +269,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 scheme=scheme,
                 scheme_type=type(scheme).__name__,
             )
-        strategy = self.release.noise_correlation
-        if strategy is not None:
-            if self.correlated is None:
-                raise unsupported_error(
-                    "correlation.strategy_unknown", each_type=type(strategy).__name__
-                )
-            self.correlated.check(self.release)
+        self.check_correlation()
         if self.release.noise_position != "gradient":
             raise unsupported_error("gradient.noise_on_updates")
         if self.count == 1:
@@ -312,6 +285,19 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 count=self.count,
                 scheme=str(scheme),
             )
+
+    def check_correlation(self) -> None:
+        """Refuse noise that is correlated across steps, unless there is an account."""
+        strategy = self.release.noise_correlation
+        if strategy is not None:
+            raise unsupported_error(
+                "correlation.strategy_unknown", each_type=type(strategy).__name__
+            )
+
+    @staticmethod
+    def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
+        """Say which of several bounds was the least, where there are several."""
+        return ()
 
     @classmethod
     def known_moves(
@@ -423,19 +409,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         else:
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
             curve = GaussianCurve(float(mu * np.sqrt(sum(counts))))
-        assumptions: tuple[Statement, ...] = (self.release.sampling_statement,)
-        strategy = self.release.noise_correlation
-        if strategy is not None and self.correlated is not None:
-            assumptions += (
-                Statement(
-                    "assume.noise_correlated_across_steps",
-                    strategy_type=type(strategy).__name__,
-                ),
-                self.correlated.statement(self, noise),
-            )
-        return Accounting(
-            curve, cost.shift, source, tight, evidence, assumptions, steps
-        )
+        stated = (self.release.sampling_statement,)
+        return Accounting(curve, cost.shift, source, tight, evidence, stated, steps)
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pairs of these steps under a noise.
@@ -446,12 +421,6 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             If the gradients are clipped in a norm that bounds none the noise can use,
             or no bound is known under this noise.
         """
-        strategy = self.release.noise_correlation
-        # `check` refuses strategies that nothing here accounts for
-        if strategy is not None:
-            assert self.correlated is not None
-            pairs, source = self.correlated.pairs(self, noise)
-            return Dominated(pairs, source, tight=False)
         return self.schemes[type(self.release.sampling)](self, noise)
 
     def _in_one_scale(self, noise: Noise) -> tuple[Noise, float]:
@@ -552,7 +521,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             return self._sampled(noise, 1, k, rate)
         replaced = self.relation == "replace"
         once = self.curve_of(noise, 1)
-        pair: Pair
+        pair: DominatingPair
         # Gaussian noise has worst pairs that tables attain; other families are bounded
         # from above, by what holds for any noise
         if once.gaussian_mu is not None and (replaced or 1 < k <= _MOST_DIRECTIONS):
@@ -590,7 +559,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 if rate == 1
                 else self._sampled(noise, 2, 1, rate)
             )
-        pair: Pair
+        pair: DominatingPair
         if rate == 1:
             # a batch of all records cannot have another in the place of one that is
             # gone
@@ -613,7 +582,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         assert size is not None  # the release has checked that
         source = Statement("source.batches_with_replacement")
         k = min(self.count, n)
-        pair: Pair
+        pair: DominatingPair
         if self.moves is not None and n > 1:
             return self._sampled(noise, 2, size, 1 / n)
         if n == k:
@@ -663,8 +632,11 @@ def steps_of(
             "compose.release_steps_unknown", release_type=type(release).__name__
         )
     # fails closed: who adds up steps, or reads them one by one, would promise too much
-    if not correlated and getattr(release, "noise_correlation", None) is not None:
+    correlation = getattr(release, "noise_correlation", None)
+    if not correlated and correlation is not None:
         raise unsupported_error("correlation.independent_noise_accounted")
+    if kind is GradientSteps and correlation is not None:
+        kind = GradientSteps.correlated or kind
     count = int(adjacency.count)
     # what differs between votes is teachers, who may hold many of the records
     if type(release) is VoteRelease:

@@ -15,7 +15,7 @@ from scipy.special import gamma, gammainc, gammaincc, gammainccinv
 
 from skpuffer.kernel.curves import log_delta_of_orders, mirrored
 from skpuffer.kernel.laplace import exp_remainder
-from skpuffer.kernel.loss_grid import Sum, loss_range, on_grid, tail_quantile
+from skpuffer.kernel.loss_grid import Sum, Tail, loss_range, on_grid, tail_quantile
 from skpuffer.kernel.noise import gaussian_delta, root_above
 from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.privacy_loss._divergences import Hull, hull
@@ -547,18 +547,18 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
     grid = on_grid(pair, step, tail, math.inf)
     total = Sum([(grid, times)])
     best = np.zeros(len(epsilons))
-    tilt, (mean, variance) = 0.0, grid.moments(0.0)
+    tilt, (mean, variance) = 0.0, grid._moments(grid.tilted(0.0))
     while tilt * step < 5:
         # so small a step that the likely losses of successive tilts overlap
         spread = math.sqrt(variance)
         more = _OVERLAP / (math.sqrt(times) * spread)
-        further, variance = grid.moments(tilt + more)
+        further, variance = grid._moments(grid.tilted(tilt + more))
         while math.sqrt(times) * (further - mean) > _OVERLAP * spread:
             more /= 1.5
-            further, variance = grid.moments(tilt + more)
+            further, variance = grid._moments(grid.tilted(tilt + more))
         tilt, mean = tilt + more, further
         # each tilt gives an upper bound at every epsilon
-        np.minimum(best, total.tail(tilt, math.inf).log_deltas(epsilons), out=best)
+        np.minimum(best, log_deltas(total.tail(tilt, math.inf), epsilons), out=best)
         if not math.isfinite(mean):
             break
         # until the sum's likely loss is beyond the last epsilon, or delta negligible
@@ -647,3 +647,30 @@ def euclidean_trade_off(u: float, beta: float) -> Hull:
     alphas = _ORDERS
     log_deltas = log_delta_of_orders(alphas, alphas * rho, epsilons)
     return _with_tail(epsilons, log_deltas, alphas, alphas * rho)
+
+
+def log_deltas(tail: Tail, epsilon: Floats) -> Floats:
+    """Logarithms of delta at many epsilons, rounded up.
+
+    Parameters
+    ----------
+    epsilon : ndarray of shape (n,)
+
+    Returns
+    -------
+    log_deltas : ndarray of shape (n,)
+        Zero below the window.
+    """
+    last = len(tail._height) - 2
+    at = epsilon / tail.step - tail.low
+    i = np.clip(np.floor(at), 0, last).astype(int)
+    left, right = tail._height[i], tail._height[i + 1]
+    # linear in exp(epsilon) between two points, and level beyond the window
+    part = np.where(at >= last + 1, 0.0, np.clip(at - i, 0.0, 1.0))
+    part = np.expm1(tail.step * part) / math.expm1(tail.step)
+    height = left + (right - left) * part
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.minimum(0.0, np.log(height) + tail._unit)
+        if tail.infinity:
+            value = np.logaddexp(value, np.log(tail.infinity))
+    return np.where(at < 0, 0.0, np.minimum(value, 0.0))

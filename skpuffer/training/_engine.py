@@ -21,6 +21,7 @@ from skpuffer.kernel.numbers import (
     check_real,
 )
 from skpuffer.kernel.run import (
+    Covered,
     draws_exactly,
     noise_grid,
     noise_rows,
@@ -530,9 +531,8 @@ def _with_room(noise: Noise, release: GradientRelease, dim: int) -> Noise:
     """Noise that covers the rounding of sums to its grid too, by next to nothing."""
     # a record moves a sum by the clip norm at least, where it counts as any record
     sensitivity = release.total_clip_norm
-    larger = with_room_for_grid(
-        noise, release.n_records, sensitivity, release.clip_order, dim
-    )
+    covered = Covered(release.n_records, sensitivity, release.clip_order, dim)
+    larger = with_room_for_grid(noise, covered)
     return noise if larger is None else larger
 
 

@@ -20,6 +20,7 @@ from skpuffer.kernel.draws import (
     spawned,
 )
 from skpuffer.kernel.run import (
+    Covered,
     add_noise,
     draws_exactly,
     noise_grid,
@@ -250,7 +251,7 @@ def test_ratios_beyond_double_precision_have_no_grid():
 def test_room_for_the_grid_covers_it(scale, share, dim, kind, norm, unit, further):
     """Sensitivity and two steps of each coordinate cost no more than it alone did."""
     noise, radius = kind(scale), share * scale
-    larger = with_room_for_grid(noise, 5000, radius, norm, dim, unit, further)
+    larger = with_room_for_grid(noise, Covered(5000, radius, norm, dim, unit, further))
     if larger is None:
         assert share * unit < 1e-2
         return
@@ -272,7 +273,8 @@ def test_room_for_the_grid_by_hand(kind, norm):
     longest = max(np.linalg.norm(steps, p) for p in (norm, kind().norm))
     for moved in (0.0, 2.0**-9):
         larger = with_room_for_grid(
-            kind(scale), 100, sensitivity, norm, 2, units, *([moved] if moved else [])
+            kind(scale),
+            Covered(100, sensitivity, norm, 2, units, *([moved] if moved else [])),
         )
         more = 1 + longest / sensitivity + moved
         np.testing.assert_allclose(larger.scale, more * np.array(scale), rtol=1e-12)
@@ -280,7 +282,7 @@ def test_room_for_the_grid_by_hand(kind, norm):
         assert np.all(np.array(larger.scale) > more * np.array(scale))
         assert type(larger) is kind
     # in the unit of the output where none is said, and of many records
-    larger = with_room_for_grid(kind(1.0), 2**26, 1.0, norm, 3)
+    larger = with_room_for_grid(kind(1.0), Covered(2**26, 1.0, norm, 3))
     longest = max(3 ** (1 / p) for p in (norm, kind().norm)) * 2.0**-19
     assert larger.scale == pytest.approx(1 + longest, rel=1e-12)
 
@@ -314,15 +316,15 @@ def test_what_is_added_is_on_the_grid_and_seeds_draw_as_ever():
 
 
 def test_no_room_without_a_sensitivity():
-    assert with_room_for_grid(GaussianNoise(1.0), 10, 0.0, 2, 3) is None
-    assert with_room_for_grid(GaussianNoise(1.0), 10, math.inf, 2, 3) is None
-    assert with_room_for_grid(GaussianNoise(1.0), 10, 1e-12, 2, 3) is None
+    assert with_room_for_grid(GaussianNoise(1.0), Covered(10, 0.0, 2, 3)) is None
+    assert with_room_for_grid(GaussianNoise(1.0), Covered(10, math.inf, 2, 3)) is None
+    assert with_room_for_grid(GaussianNoise(1.0), Covered(10, 1e-12, 2, 3)) is None
 
 
 def test_room_is_made_up_to_a_bound_and_no_further():
     # of a sensitivity beside which the grid is nothing
     made = [
-        with_room_for_grid(GaussianNoise(1.0), 10, 2.0**60, 2, 1, moved=moved)
+        with_room_for_grid(GaussianNoise(1.0), Covered(10, 2.0**60, 2, 1, moved=moved))
         for moved in (2.0**-7, math.nextafter(2.0**-7, 1.0))
     ]
     assert made[0].scale == pytest.approx(1 + 2.0**-7)

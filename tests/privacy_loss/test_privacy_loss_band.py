@@ -19,6 +19,7 @@ from skpuffer.kernel.loss_grid import (
 )
 from skpuffer.kernel.pairs import PoissonPair, ShiftPair
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
+from skpuffer.noise._generalized_gaussian_loss import log_deltas
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
@@ -127,7 +128,7 @@ def test_few_frequencies_tell_what_all_of_them_tell(terms, tilt):
     at = every.low + np.arange(0, len(every._floor), 1 + len(every._floor) // 50)
     with np.errstate(divide="ignore"):
         certain = np.log(every._floor[at - every.low]) + every._unit
-    logs = few.log_deltas(every.step * at)
+    logs = log_deltas(few, every.step * at)
     for index, known, log in zip(at, certain, logs, strict=True):
         found = few.delta(every.step * index)
         assert found >= math.exp(known) + every.infinity - 1e-15

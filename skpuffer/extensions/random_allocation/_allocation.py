@@ -11,7 +11,7 @@ from skpuffer.accountants._fields import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_option, check_probability
-from skpuffer.kernel.steps import Dominated, GradientSteps, StepsOfRelease
+from skpuffer.kernel.steps import Accounting, Dominated, GradientSteps, StepsOfRelease
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import PrivacyLossCurve, ShiftPair
 from skpuffer.releases import (
@@ -82,8 +82,45 @@ def strategy_of(release: GradientRelease) -> NoiseStrategy:
     return identity() if found is None else found
 
 
+class CorrelatedSteps(GradientSteps, kind=None):
+    """The steps of a run whose noise may be correlated; see :class:`GradientSteps`."""
+
+    def check_correlation(self) -> None:
+        """Refuse a run whose noise is correlated in a way that has no account."""
+        if self.release.noise_correlation is not None:
+            check_correlated(self.release)
+
+    @staticmethod
+    def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
+        """Say which bound was the least; nothing of other runs."""
+        return winners(curve, epsilon)
+
+    def under(self, noise: Noise, max_memory: float) -> Accounting:
+        """Compose the dominating pairs of all steps, and say how noise is shared."""
+        found, strategy = (
+            super().under(noise, max_memory),
+            self.release.noise_correlation,
+        )
+        if strategy is None:
+            return found
+        shared = Statement(
+            "assume.noise_correlated_across_steps",
+            strategy_type=type(strategy).__name__,
+        )
+        stated = correlation_statement(self, strategy, noise)
+        assumptions = (*found.assumptions, shared, stated)
+        return replace(found, assumptions=assumptions)
+
+    def dominated(self, noise: Noise) -> Dominated:
+        """Return the dominating pairs of these steps; see the base class."""
+        if self.release.noise_correlation is None:
+            return super().dominated(noise)
+        pairs, source = correlated_pairs(self, noise, self.release.noise_correlation)
+        return Dominated(pairs, source, tight=False)
+
+
 @dataclass(frozen=True)
-class AllocationSteps(GradientSteps, kind=None):
+class AllocationSteps(CorrelatedSteps, kind=None):
     """The steps of a run whose records draw bins; see :class:`GradientSteps`.
 
     `method` is the bound, and `target` the delta for which it is, if it is for one.
@@ -422,21 +459,6 @@ def correlation_statement(
     )
 
 
-class _Runs:
-    """Account of runs of the strategies here."""
-
-    check = staticmethod(check_correlated)
-    winners = staticmethod(winners)
-
-    def pairs(self, steps: GradientSteps, noise: Noise) -> tuple[Any, Statement]:
-        """Return what dominates a run, and where that is proved."""
-        return correlated_pairs(steps, noise, steps.release.noise_correlation)
-
-    def statement(self, steps: GradientSteps, noise: Noise) -> Statement:
-        """Say how much noise there is, for what a record adds."""
-        return correlation_statement(steps, steps.release.noise_correlation, noise)
-
-
 def register() -> None:
     """Let accountants that compose steps account for these runs."""
-    GradientSteps.correlated = _Runs()
+    GradientSteps.correlated = CorrelatedSteps
