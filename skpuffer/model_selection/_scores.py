@@ -74,9 +74,13 @@ class Score:
 
     def total(self, model: Any, X: Any, y: Array) -> Floats:
         """Return the exact sum; it must not be released without noise."""
+        return np.array([np.sum(self.each(model, X, y))])
+
+    def each(self, model: Any, X: Any, y: Array) -> Floats:
+        """Return what each record is worth, in [0, 1] whatever the model predicts."""
         worth = np.nan_to_num(np.asarray(self.worth(model, X, y, self.bounds), float))
-        # whatever a model predicts, one record is worth no more
-        return np.array([np.sum(np.clip(worth, 0.0, 1.0))])
+        within: Floats = np.clip(worth, 0.0, 1.0)
+        return within
 
     def of_total(self, total: float, n_records: int) -> float:
         """Return the score for a sum."""
@@ -87,15 +91,23 @@ class Score:
         return (self.high - self.low) * std / n_records
 
 
+def _answers(model: Any, method: str, X: Any, y: Array) -> Array:
+    """Return what a model answers, one or a row of numbers for each record."""
+    found = np.asarray(getattr(model, method)(X))
+    if len(found) != len(y):
+        raise value_error("search.not_one_answer_per_record", method=method)
+    return found
+
+
 def _correct(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
     known = y >= 0
     truth = np.asarray(model.classes_)[np.where(known, y, 0)]
-    right: Floats = (known & (np.asarray(model.predict(X)) == truth)).astype(float)
+    right: Floats = (known & (_answers(model, "predict", X, y) == truth)).astype(float)
     return right
 
 
 def _brier(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
-    chances = np.asarray(model.predict_proba(X), dtype=float)
+    chances = _answers(model, "predict_proba", X, y).astype(float)
     truth = np.zeros_like(chances)
     known = y >= 0
     truth[np.flatnonzero(known), y[known]] = 1.0
@@ -105,7 +117,8 @@ def _brier(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
 def _distance(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
     """How far predictions are from targets, as shares of the range of the target."""
     low, high = bounds
-    predicted = np.clip(np.asarray(model.predict(X), dtype=float).ravel(), low, high)
+    predicted = _answers(model, "predict", X, y).astype(float)
+    predicted = np.clip(predicted.reshape(len(y)), low, high)
     far: Floats = np.abs(predicted - np.clip(y, low, high)) / (high - low)
     return far
 

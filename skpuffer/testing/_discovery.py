@@ -27,7 +27,7 @@ _PACKAGES = (
 
 
 #: What releases nothing but by others, which are listed.
-_MADE_OF_OTHERS = {"PrivatePipeline"}
+_MADE_OF_OTHERS = {"PrivatePipeline", "PrivateScore"}
 
 
 class EstimatorEntry(NamedTuple):
@@ -124,7 +124,8 @@ def all_estimators() -> list[EstimatorEntry]:
     Returns
     -------
     entries : list of EstimatorEntry
-        Sorted by name, without :class:`~skpuffer.compose.PrivatePipeline`.
+        Sorted by name, without :class:`~skpuffer.compose.PrivatePipeline` and
+        :class:`~skpuffer.model_selection.PrivateScore`.
 
     Examples
     --------
