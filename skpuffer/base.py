@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 
 from skpuffer._template import RELEASING, _frames, _preview, _reading
 from skpuffer._template._classes import declares_classes
+from skpuffer._template._elsewhere import TableElsewhere
 from skpuffer._template._foreign_code import VectorQuery
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._preview import UnreadRows, refuse_unread
@@ -62,7 +63,6 @@ from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.gradients import GradientRelease
 from skpuffer.kernel.partitions import PartitionRelease
 from skpuffer.kernel.queries import QueryRelease
-from skpuffer.kernel.releases import TableElsewhere
 from skpuffer.kernel.run import on_grid, without_room
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer._template import _lazy_tables
+from skpuffer._template._elsewhere import STEPS
 from skpuffer._template._lazy_tables import (
     MOST_SUMS,
     LazyTable,
@@ -34,7 +35,6 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.covariance import PrivateCovariance
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.releases import STEPS
 from skpuffer.kernel.run import (
     CHOSEN_ON_GRID,
     NO_ROOM,

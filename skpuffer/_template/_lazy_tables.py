@@ -26,7 +26,6 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.numbers import Floats
-from skpuffer.kernel.releases import STEPS, TableElsewhere
 from skpuffer.schema import Category, Encoding, Number, Schema
 from skpuffer.schema._cells import (
     EXACT,
@@ -44,6 +43,8 @@ from skpuffer.schema._cells import (
 from skpuffer.schema._check import refuse_no_cell
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._silence import unquoted
+
+from ._elsewhere import STEPS, TableElsewhere
 
 #: Sums of one pass at most: each is an expression of its own, evaluated in each record.
 MOST_SUMS = 1024

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
-    from skpuffer.kernel.releases import TableElsewhere
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array
 
+    from ._elsewhere import TableElsewhere
     from ._plan import Opening
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.accountants._additive._base import selection_noises
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
@@ -17,7 +18,7 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.kernel.answers import SelectionSteps, selection_noises
+from skpuffer.kernel.answers import SelectionSteps
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed import (
     Promise,
@@ -48,6 +49,7 @@ from skpuffer.privacy_loss import (
     allocation,
     renyi_to_approximate,
 )
+from skpuffer.privacy_loss._lower_bounds import account
 from skpuffer.releases import (
     AdaptiveRelease,
     BallsInBinsSampling,
@@ -514,6 +516,17 @@ def law_scale(
 # -- the privacy-loss accountant: nearly exact composition of noisy steps --------------
 
 
+def _read_both_sides(
+    curve: GaussianCurve | PrivacyLossCurve, delta: float, **given: float
+) -> Reading:
+    """Read epsilon off a curve as the kernel does, and a lower bound beside it."""
+    epsilon, lower, read, remarks = read_losses(curve, delta, **given)
+    if isinstance(curve, PrivacyLossCurve):
+        # only reported: the upper end is promised
+        lower = min(account(curve, delta).lower, epsilon)
+    return epsilon, lower, read, remarks
+
+
 class PrivacyLoss(_CompositionAccountant):
     """Composition by privacy-loss distributions: nearly exact (epsilon, delta).
 
@@ -603,7 +616,7 @@ class PrivacyLoss(_CompositionAccountant):
     @property
     def _read(self) -> Callable[..., Reading]:
         epsilon, memory = float(self.epsilon), float(self.max_memory)
-        return partial(read_losses, asked=epsilon, max_memory=memory)
+        return partial(_read_both_sides, asked=epsilon, max_memory=memory)
 
     def _loss(
         self,

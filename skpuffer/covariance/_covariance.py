@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._elsewhere import Part
 from skpuffer._template._intervals import interval_width
 from skpuffer._template._lazy_tables import clipped
 from skpuffer._template._weights import Weighting, without_weights
@@ -20,7 +21,6 @@ from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.decomposition._pca import SecondMoments
 from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import check_option, check_probability
-from skpuffer.kernel.releases import Part
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario
 from skpuffer.summary._errors import Errors

@@ -154,22 +154,6 @@ _MECHANISMS: dict[type[Noise], tuple[Statement, Callable[[float], DescribedPair]
 }
 
 
-def selection_noises(
-    noise: Noise, release: SelectionRelease
-) -> tuple[type[Noise], ...]:
-    """Return the families that may choose, the one that errs least at a scale first.
-
-    Parameters
-    ----------
-    noise : Noise
-        The noise asked for: its family, if it is one of scores; any other stands for
-        all of them.
-    """
-    if type(noise) in _MECHANISMS:
-        return (type(noise),)
-    return (ExponentialNoise, GumbelNoise) if release.is_finite else (GumbelNoise,)
-
-
 def selection_curve(
     noise: Noise,
     release: SelectionRelease,

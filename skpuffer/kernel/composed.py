@@ -246,19 +246,18 @@ def read_losses(
         epsilon = float(curve.epsilon(delta))
         # exact, up to rounding
         return epsilon, epsilon * (1 - 1e-9), curve, ()
-    # an interval: the upper end is promised, the lower one only reported
-    found = curve.account(delta)
-    if is_of_bins(curve) and found.epsilon > asked:
+    found, engine = curve.upper(delta)
+    if is_of_bins(curve) and found > asked:
         # Laws differ a bit from one epsilon to the next: the one that is asked for may
         # be kept, and another just above it not. Any that is kept will do.
         pair: Any = curve.steps[0][0]
         if worst_delta(pair, asked) <= delta:
-            found = found._replace(epsilon=asked)
+            found = asked
     remarks: tuple[Statement, ...] = ()
     # sound all the same, but whoever reads the certificate should know why it is large
-    if found.engine == "renyi":
+    if engine == "renyi":
         remarks = (Statement("curve.grid_too_large_renyi_used", max_memory=max_memory),)
-    elif found.engine == "coarse_grid":
+    elif engine == "coarse_grid":
         remarks = (
             Statement(
                 "curve.grid_coarsened_by_memory",
@@ -266,8 +265,8 @@ def read_losses(
                 max_memory=max_memory,
             ),
         )
-    winners = (GradientSteps.correlated or GradientSteps).winners(curve, found.epsilon)
-    return found.epsilon, found.lower, curve, (*winners, *remarks)
+    winners = (GradientSteps.correlated or GradientSteps).winners(curve, found)
+    return found, None, curve, (*winners, *remarks)
 
 
 def is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:

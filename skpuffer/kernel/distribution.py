@@ -1,11 +1,10 @@
 """Composition: the curve of adaptive steps, each dominated by a pair."""
 
-import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from skpuffer.kernel.curves import (
 )
 from skpuffer.kernel.loss_grid import (
     GridTooLargeError,
+    LossGrid,
     Sum,
     excess,
     loss_range,
@@ -50,26 +50,6 @@ LOOSE = 2e-4
 
 #: Part of delta that tails cut off each step's grid may take, over all steps.
 _TAIL = 1e-6
-
-
-class Accounted(NamedTuple):
-    """Epsilon of composed pairs at some delta.
-
-    Parameters
-    ----------
-    epsilon : float
-        Not below the truth.
-    lower : float
-        Not above the truth for the pairs themselves, so for a mechanism only where
-        they are attained.
-    engine : {'exact', 'grid', 'coarse_grid', 'renyi'}
-        A grid is coarse if memory allows none as fine as asked for, and epsilon may be
-        above the truth by more than `LOOSE`, relatively.
-    """
-
-    epsilon: float
-    lower: float
-    engine: str
 
 
 @dataclass(frozen=True)
@@ -197,19 +177,17 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
         """Epsilon at `delta`, rounded up: by a relative `tolerance`."""
         return _upper(self, check_probability(delta=delta), tolerance)[0]
 
-    def account(self, delta: float) -> Accounted:
-        """Return bounds on epsilon at `delta` from both sides, and their engine.
-
-        Parameters
-        ----------
-        delta : float
-            In (0, 1).
+    def upper(self, delta: float) -> tuple[float, str]:
+        """Return epsilon at `delta`, rounded up, and by which engine it was found.
 
         Returns
         -------
-        accounted : Accounted
+        epsilon : float
+        engine : {'exact', 'grid', 'coarse_grid', 'renyi'}
+            A grid is coarse if memory allows none as fine as asked for, and epsilon may
+            be above the truth by more than `LOOSE`, relatively.
         """
-        return _account(self, check_probability(delta=delta))
+        return _upper(self, check_probability(delta=delta), TOLERANCE)[:2]
 
     # -- the parts ----------------------------------------------------------------
 
@@ -308,14 +286,18 @@ def _first_step(steps: Steps, max_points: float) -> float:
 
 
 def _sum_on(
-    steps: Steps, delta: float, step: float, max_points: float, lower: bool = False
+    steps: Steps,
+    delta: float,
+    step: float,
+    max_points: float,
+    grid: Callable[..., LossGrid] = on_grid,
 ) -> Sum:
     """Sum of the losses of all steps on one grid, the tails cut in view of delta."""
     # each step may cut off an equal part of the mass that all of them may
     n_steps = sum(count for _, count in steps)
     return Sum(
         [
-            (on_grid(pair, step, _TAIL * delta / n_steps, max_points, lower), count)
+            (grid(pair, step, _TAIL * delta / n_steps, max_points), count)
             for pair, count in steps
         ]
     )
@@ -337,21 +319,6 @@ def _epsilon_on(steps: Steps, delta: float, step: float, max_points: float) -> f
             break
         # a Chernoff bound looks too high up where few losses are possible
         tilt /= 2
-    return best
-
-
-def _lower_epsilon_on(
-    steps: Steps, delta: float, step: float, max_points: float
-) -> float:
-    """Epsilon by one grid, rounded down: of pairs that those of the steps dominate."""
-    total = _sum_on(steps, delta, step, max_points, lower=True)
-    tilt, best = total.tilt_for_delta(delta), 0.0
-    for _ in range(40):
-        # what grids may be above the pairs by
-        lower = total.tail(tilt, max_points).lower(delta * (1 + 2 * _TAIL))
-        if lower <= best > 0:
-            break
-        best, tilt = max(best, lower), tilt / 2
     return best
 
 
@@ -452,25 +419,6 @@ def _larger(
 def _renyi_epsilon(curve: "PrivacyLossCurve", delta: float) -> float:
     orders = tuple(ORDERS)
     return renyi_to_approximate(orders, curve.renyi_costs(orders), delta)
-
-
-@lru_cache(maxsize=4096)
-def _account(curve: "PrivacyLossCurve", delta: float) -> Accounted:
-    epsilon, engine, grids = _upper(curve, delta, TOLERANCE)
-    if engine == "exact":
-        known = not hasattr(curve.steps[0][0], "least_epsilon")
-        return Accounted(epsilon, epsilon * (1 - 1e-9) if known else 0.0, engine)
-    lower = 0.0
-    # no grids where epsilon is zero, or none could be held
-    for steps, step in zip(curve._directions, grids, strict=False):
-        # of a bound on a pair nothing is known from below
-        if not all(getattr(pair, "convex", True) for pair, _ in steps):
-            continue
-        # nor where losses are too large to be held beside others
-        with contextlib.suppress(GridTooLargeError):
-            found = _lower_epsilon_on(steps, delta, step, curve._max_points)
-            lower = max(lower, found)
-    return Accounted(epsilon, float(min(lower, epsilon)), engine)
 
 
 @lru_cache(maxsize=4096)

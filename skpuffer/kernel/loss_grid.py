@@ -327,9 +327,7 @@ def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
     return ranges[tail]
 
 
-def on_grid(
-    pair: Pair, step: float, tail: float, max_points: float, lower: bool = False
-) -> LossGrid:
+def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid:
     """Discretise a pair's privacy loss by connecting the dots of its trade-off.
 
     Parameters
@@ -340,21 +338,28 @@ def on_grid(
         Distance of the grid's points, in nats.
     tail : float
         Mass that may be moved to infinity.
-    lower : bool, default=False
-        Whether the trade-off of the grid is to be nowhere above that of the pair, but
-        for a mass of `tail`.
 
     Returns
     -------
     LossGrid
         Its trade-off is that of the pair at the grid's points and never below it in
-        between or outside; or never above it, and at the points less by as much as
-        four times what it is above otherwise.
+        between or outside.
 
     Raises
     ------
     GridTooLargeError
         If more than `max_points` points would be needed.
+    """
+    return grid_of(step, *dots(pair, step, tail, max_points))
+
+
+def dots(
+    pair: Pair, step: float, tail: float, max_points: float
+) -> tuple[int, Floats, Floats]:
+    """First point of a pair's grid, the :func:`excess` at its points, and their masses.
+
+    The dots are convex as functions of exp(epsilon), so that no mass is negative but by
+    rounding.
     """
     # points from -start to end and one more on either side; the trade-off that is left
     # at the last becomes mass at infinity
@@ -372,26 +377,26 @@ def on_grid(
     height[: zero + 1] = np.maximum.accumulate(height[: zero + 1])
     height[zero:] = np.maximum.accumulate(height[zero:][::-1])[::-1]
     # a mass clearly below zero: what was given is a bound that is not convex
-    masses = _masses(height, zero, step)
+    masses = masses_of(height, zero, step)
     near, is_bound = max(-first, last) * step < 600, not getattr(pair, "convex", True)
     if is_bound and not near:
         # signed masses would add up to no bound
         raise GridTooLargeError
     if near and (is_bound or masses.min() < -_ROUNDED):
-        height = _convex(height, zero, step)
-        masses = _masses(height, zero, step)
-    if lower:
-        if not near:
-            raise GridTooLargeError
-        height = _convex(_lowered(height, masses, zero, step, tail), zero, step)
-        masses = _masses(height, zero, step)
+        height = convex_envelope(height, zero, step)
+        masses = masses_of(height, zero, step)
+    return first, height, masses
+
+
+def grid_of(step: float, first: int, height: Floats, masses: Floats) -> LossGrid:
+    """Grid of dots; the trade-off that is left at the last one is at infinity."""
     # empty ends would only invite tilts towards them
     start, end = np.flatnonzero(masses)[[0, -1]]
     masses = masses[start : end + 1]
     return LossGrid(step, first + int(start), masses, float(height[-1]))
 
 
-def _masses(height: Floats, zero: int, step: float) -> Floats:
+def masses_of(height: Floats, zero: int, step: float) -> Floats:
     """Masses of the loss whose trade-off exceeds that of equal distributions so much.
 
     Between points the trade-off is linear in exp(epsilon). Its slope there is minus the
@@ -413,7 +418,7 @@ def _masses(height: Floats, zero: int, step: float) -> Floats:
     return masses
 
 
-def _convex(height: Floats, zero: int, step: float) -> Floats:
+def convex_envelope(height: Floats, zero: int, step: float) -> Floats:
     """Convex envelope of heights, as functions of exp(epsilon).
 
     A bound on a trade-off need not be convex, but the trade-off is, and so below this.
@@ -430,43 +435,6 @@ def _convex(height: Floats, zero: int, step: float) -> Floats:
     convex[1:zero] = height[0] + np.cumsum(rise[: zero - 1])
     convex[zero:-1] = height[-1] - np.cumsum(rise[zero:][::-1])[::-1]
     return convex
-
-
-def _lowered(
-    height: Floats, masses: Floats, zero: int, step: float, tail: float
-) -> Floats:
-    """Heights whose connected dots are nowhere above a trade-off with those given.
-
-    A convex trade-off lies above its chords, extended beyond their ends. In the cell
-    between two points, of masses p and p', it is thus below its own chord by at most
-    ``growth p p' / ((1 + growth) p + p')``. Of this cell and the next the larger one is
-    taken off each point. Where that leaves less than nothing, and beyond, the trade-off
-    is taken for that of equal distributions: from the point on at which it is above
-    that by what is taken off in the cell before, but for a mass of `tail`.
-    """
-    growth = math.expm1(step)
-    mass = np.maximum(masses, 0.0)
-    both = (1 + growth) * mass[:-1] + mass[1:]
-    apart = growth * mass[:-1] * mass[1:] / np.where(both > 0, both, 1.0)
-    # a hair more, for rounding
-    apart *= 1 + 1e-6
-    taken = np.zeros(len(height))
-    taken[:-1] = apart
-    taken[1:] = np.maximum(taken[1:], apart)
-    left = height - taken
-    left[[0, -1]] = 0.0
-    # to the right of zero, and to its left
-    for at, end in ((np.arange(zero, len(height)), 0), (np.arange(zero, -1, -1), 1)):
-        cell = at[1:] - 1 + end
-        # the cells that may be the last one before what is nothing
-        may_end = height[at[1:]] >= apart[cell] - tail
-        bad = np.flatnonzero(left[at] < 0)
-        most = (bad[0] if len(bad) else len(at) - 1) - 1
-        ends = np.flatnonzero(may_end[: most + 1])
-        if not len(ends):
-            return np.zeros(len(height))
-        left[at[ends[-1] + 1 :]] = 0.0
-    return left
 
 
 class Sum:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,10 +21,8 @@ from skpuffer.kernel.numbers import (
     check_positive,
 )
 from skpuffer.kernel.releases import (
-    Contribution,
     PublicContext,
     Release,
-    TableElsewhere,
 )
 from skpuffer.kernel.run import add_noise
 
@@ -170,7 +168,7 @@ class QueryRelease(Release):
         ndarray of shape (dim,)
         """
         # a sum of contributions is the query, where only sums can be had
-        elsewhere = self.is_sum and isinstance(X, TableElsewhere)
+        elsewhere = self.is_sum and getattr(X, "is_elsewhere", False)
         # one vector of floats, whatever shape the callable returns
         if self.query is not None and not elsewhere:
             vector = np.asarray(self.query(X, y), dtype=float).ravel()
@@ -189,8 +187,8 @@ class QueryRelease(Release):
         """Sum over records, block by block: contributions may be wider than rows."""
         contribution = self.contribution
         assert contribution is not None  # a sum has one
-        if isinstance(X, TableElsewhere):
-            return X.sum(cast(Contribution, contribution))
+        if getattr(X, "is_elsewhere", False):
+            return X.sum(contribution)
         # the same without an array of each record's own, where it knows how
         if hasattr(contribution, "sums"):
             table = np.asarray(X)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer._template._elsewhere import Part
 from skpuffer._template._lazy_tables import clipped
 from skpuffer._template._reading import counted
 from skpuffer._template._weights import Weighting, without_weights
@@ -16,7 +17,7 @@ from skpuffer.exceptions import (
     Statement,
     scenario_error,
 )
-from skpuffer.kernel.releases import PUBLIC_TARGET, Part
+from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.scenarios import LawsScenario
 from skpuffer.summary._gaps import gap_weight, with_count, with_gaps

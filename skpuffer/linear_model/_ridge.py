@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skpuffer._template._elsewhere import Part
 from skpuffer._template._lazy_tables import in_unit_ball
 from skpuffer._template._reading import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
@@ -19,7 +20,7 @@ from skpuffer.exceptions import (
     Statement,
 )
 from skpuffer.kernel.numbers import check_non_negative, check_option
-from skpuffer.kernel.releases import PUBLIC_TARGET, Part
+from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.training import make_loss
 from skpuffer.utils._clipping import clip_rows

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from skpuffer._template._elsewhere import Part
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.queries import NORMS, stacked_sensitivity
-from skpuffer.kernel.releases import Part
 from skpuffer.releases import Sensitivity
 
 from ._gaps import of_each_record

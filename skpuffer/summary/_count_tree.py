@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from skpuffer.kernel.releases import Part
+from skpuffer._template._elsewhere import Part
 from skpuffer.releases import Sensitivity
 
 from ._cells import Bins, one_hot, stepwise

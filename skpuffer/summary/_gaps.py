@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from skpuffer._template._elsewhere import Contribution, Part
 from skpuffer.kernel.queries import NORMS, stacked_sensitivity
-from skpuffer.kernel.releases import Contribution, Part
 from skpuffer.releases import Sensitivity
 
 from ._private_statistic import usable_counts

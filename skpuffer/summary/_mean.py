@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from skpuffer._template import _plan
+from skpuffer._template._elsewhere import Part
 from skpuffer._template._intervals import interval_width
 from skpuffer._template._lazy_tables import clipped, encoded, number
 from skpuffer._template._units import is_limited
@@ -23,7 +24,6 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.numbers import check_option
 from skpuffer.kernel.queries import stacked_sensitivity
-from skpuffer.kernel.releases import Part
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds

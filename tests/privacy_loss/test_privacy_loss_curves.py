@@ -26,6 +26,7 @@ from skpuffer.privacy_loss._composed_curves import (
     WorstCurve,
     costs_at,
 )
+from skpuffer.privacy_loss._lower_bounds import account
 from tests.refused import refused
 
 mus = st.floats(0.01, 5)
@@ -183,9 +184,9 @@ def test_an_account_is_asked_at_a_probability(delta):
         with refused(
             ValueError, ("parameter.is_nan", "parameter.probability_out_of_range")
         ):
-            curve.account(delta)
+            account(curve, delta)
     with refused(TypeError, "parameter.not_real_number", name="delta"):
-        curve.account("0.1")
+        account(curve, "0.1")
 
 
 # -- curves of several curves ----------------------------------------------------------

@@ -36,6 +36,7 @@ from skpuffer.privacy_loss import (
     renyi_divergence,
 )
 from skpuffer.privacy_loss._composed_curves import SymmetricPair
+from skpuffer.privacy_loss._lower_bounds import account, lower_grid
 from tests.refused import refused
 
 
@@ -200,7 +201,7 @@ def trade_off(grid, epsilon):
 def test_a_grid_may_be_below_a_trade_off(pair, step):
     """Nowhere above it, also between points, and by the square of the step at most."""
     tail = 1e-9
-    grid = on_grid(pair, step, tail, 1e6, lower=True)
+    grid = lower_grid(pair, step, tail, 1e6)
     ends = step * (abs(grid.first) + 3)
     epsilon = np.linspace(0, max(ends, 1.0), 2000)
     most = pair.delta(epsilon) + 2 * tail + 1e-12
@@ -211,7 +212,7 @@ def test_a_grid_may_be_below_a_trade_off(pair, step):
 def test_losses_too_large_for_a_grid_below_leave_the_bound_above():
     """Such as those of hardly any noise: nothing is known from below, and said so."""
     curve = PrivacyLossCurve(((gaussian(40.0), 2),))
-    found = curve.account(1e-5)
+    found = account(curve, 1e-5)
     truth = GaussianCurve(40.0 * math.sqrt(2)).epsilon(1e-5)
     assert truth <= found.epsilon <= truth * (1 + 4 * TOLERANCE)
     assert found.lower == 0
@@ -222,8 +223,7 @@ def test_a_grid_below_is_near():
     pair, epsilon = gaussian(1.0), np.linspace(0, 4, 500)
     off = [
         np.max(
-            pair.delta(epsilon)
-            - trade_off(on_grid(pair, step, 1e-12, 1e6, lower=True), epsilon)
+            pair.delta(epsilon) - trade_off(lower_grid(pair, step, 1e-12, 1e6), epsilon)
         )
         for step in (0.1, 0.05)
     ]
@@ -241,7 +241,7 @@ def test_a_grid_below_is_near():
 )
 def test_gaussian_steps_cost_what_one_gaussian_does(mu, n_steps, delta):
     exact = GaussianCurve(mu * math.sqrt(n_steps)).epsilon(delta)
-    found = PrivacyLossCurve(((gaussian(mu), n_steps),)).account(delta)
+    found = account(PrivacyLossCurve(((gaussian(mu), n_steps),)), delta)
     assert found.engine == "grid"
     assert exact * (1 - 1e-9) <= found.epsilon <= exact * (1 + 4 * TOLERANCE) + 1e-9
     assert found.lower <= exact
@@ -254,7 +254,7 @@ def test_gaussian_steps_cost_what_one_gaussian_does(mu, n_steps, delta):
 )
 def test_coins_cost_what_the_binomial_law_says(bias, n_steps, delta):
     coin = Coin(bias)
-    found = PrivacyLossCurve(((coin, n_steps),)).account(delta)
+    found = account(PrivacyLossCurve(((coin, n_steps),)), delta)
     assert coin.composed(n_steps, found.epsilon) <= delta * (1 + 1e-9)
     if found.epsilon > 0 and found.engine == "grid":
         assert coin.composed(n_steps, found.epsilon * (1 - 1e-3) - 1e-9) > delta
@@ -266,12 +266,12 @@ def test_coins_cost_what_the_binomial_law_says(bias, n_steps, delta):
 @given(tables(), tables(), st.sampled_from([0.1, 1e-2, 1e-4]))
 def test_two_tables_cost_what_their_product_does(one, other, delta):
     curve = PrivacyLossCurve(((one, 1), (other, 1)))
-    found = curve.account(delta)
+    found = account(curve, delta)
     product = Table(
         tuple(np.outer(one.first, other.first).ravel()),
         tuple(np.outer(one.second, other.second).ravel()),
     )
-    exact = PrivacyLossCurve(((product, 1),)).account(delta)
+    exact = account(PrivacyLossCurve(((product, 1),)), delta)
     assert exact.engine == "exact"
     assert found.epsilon >= exact.epsilon * (1 - 1e-9)
     assert found.lower <= exact.epsilon + 1e-12
@@ -284,7 +284,7 @@ def test_a_loss_below_the_step_that_memory_allows_is_met_by_a_point():
     joint = np.outer(one, other).ravel()
     product = PrivacyLossCurve(((Table(tuple(joint), tuple(joint[::-1])), 1),))
     curve = PrivacyLossCurve(((Coin(0.02), 1), (Coin(3.0), 1)), max_memory=0.1)
-    found = curve.account(0.01)
+    found = account(curve, 0.01)
     assert found.engine == "grid"
     assert found.epsilon == pytest.approx(product.epsilon(0.01), rel=1e-6)
 
@@ -328,7 +328,7 @@ def test_more_steps_cost_more_and_parts_add_up():
 
 
 def test_one_step_is_exact():
-    found = PrivacyLossCurve(((gaussian(1.3), 1),)).account(1e-5)
+    found = account(PrivacyLossCurve(((gaussian(1.3), 1),)), 1e-5)
     assert found.engine == "exact"
     assert found.epsilon == pytest.approx(GaussianCurve(1.3).epsilon(1e-5), rel=1e-10)
     assert PrivacyLossCurve(((gaussian(1.3), 1),)).delta(1.0) == pytest.approx(
@@ -360,10 +360,10 @@ def test_the_worse_direction_counts(count, turned):
         if count == 1 or epsilon >= 0:
             assert found <= known(epsilon) * 1.01 + 1e-9
     for epsilon in (0.05, 1.0, 2.2):
-        account = curve.account(known(epsilon))
-        assert epsilon * (1 - 1e-6) <= account.epsilon <= epsilon * 1.01
-        assert 0 < account.lower <= epsilon * (1 + 1e-6)
-        assert account.epsilon == curve.epsilon(known(epsilon))
+        accounted = account(curve, known(epsilon))
+        assert epsilon * (1 - 1e-6) <= accounted.epsilon <= epsilon * 1.01
+        assert 0 < accounted.lower <= epsilon * (1 + 1e-6)
+        assert accounted.epsilon == curve.epsilon(known(epsilon))
     for alpha in (1.5, 4.0):
         costs = [
             math.log(np.sum(a**alpha * b ** (1 - alpha))) / (alpha - 1)
@@ -466,12 +466,12 @@ def test_both_directions_bound_the_renyi_cost():
 def test_beyond_the_memory_renyi_costs_are_added():
     steps = ((gaussian(0.05), 1000),)
     full, small = PrivacyLossCurve(steps), PrivacyLossCurve(steps, max_memory=1e-3)
-    found = small.account(1e-5)
+    found = account(small, 1e-5)
     assert found.engine == "renyi"
     assert full.epsilon(1e-5) < found.epsilon < 1.2 * full.epsilon(1e-5)
     assert small.delta(3.0) > full.delta(3.0)
     # enough for the grid of one step, not for that of their sum
-    assert PrivacyLossCurve(steps, max_memory=0.03).account(1e-5) == found
+    assert account(PrivacyLossCurve(steps, max_memory=0.03), 1e-5) == found
 
 
 def test_composing_keeps_all_steps():

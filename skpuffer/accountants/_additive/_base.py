@@ -28,9 +28,15 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.kernel.answers import selection_curve, selection_noises
+from skpuffer.kernel.answers import selection_curve
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.laplace import LARGEST_SCALE, DiscreteLaplaceNoise, LaplaceNoise
+from skpuffer.kernel.laplace import (
+    LARGEST_SCALE,
+    DiscreteLaplaceNoise,
+    ExponentialNoise,
+    GumbelNoise,
+    LaplaceNoise,
+)
 from skpuffer.kernel.noise import (
     GaussianNoise,
     Shift,
@@ -93,6 +99,22 @@ def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
     """
     unknown = release.dim is None and sensitivity.norm != 2
     return unknown and math.isinf(sensitivity.radius)
+
+
+def selection_noises(
+    noise: Noise, release: SelectionRelease
+) -> tuple[type[Noise], ...]:
+    """Return the families that may choose, the one that errs least at a scale first.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise asked for: its family, if it is one of scores; any other stands for
+        all of them.
+    """
+    if type(noise) in (ExponentialNoise, GumbelNoise):
+        return (type(noise),)
+    return (ExponentialNoise, GumbelNoise) if release.is_finite else (GumbelNoise,)
 
 
 @sensitivity_bound.register
