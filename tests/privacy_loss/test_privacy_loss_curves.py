@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.composed_curves import CountLawCurve
 from skpuffer.kernel.noise import gaussian_delta
@@ -27,6 +28,8 @@ from skpuffer.privacy_loss._composed_curves import (
     costs_at,
 )
 from skpuffer.privacy_loss._lower_bounds import account
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import PrevalenceScenario
 from tests.refused import refused
 
 mus = st.floats(0.01, 5)
@@ -244,6 +247,19 @@ def test_a_law_of_counts_is_the_mean_of_its_curves():
             ValueError, ("parameter.is_nan", "parameter.probability_out_of_range")
         ):
             law.epsilon(delta)
+
+
+@pytest.mark.parametrize("sampling", ["full_batch", "poisson"])
+def test_a_law_of_counts_leaves_out_no_number_of_records(sampling):
+    """Numbers without a curve count as lost: all masses add up to one."""
+    size = None if sampling == "full_batch" else 30
+    release = GradientRelease(
+        n_records=60, n_steps=2, sampling=sampling, batch_size=size
+    )
+    scenario = PrevalenceScenario(None, 0.3, 0.35, law="binomial")
+    found = PrivacyLoss(3.0, 1e-4).certify(GaussianNoise(8.0), release, scenario)
+    assert isinstance(found.curve, CountLawCurve) and found.curve.beyond > 0
+    assert sum(found.curve.weights) + found.curve.beyond == pytest.approx(1, abs=1e-12)
 
 
 def test_of_one_number_the_share_of_its_curve_is_asked_for():
