@@ -150,6 +150,27 @@ def test_intervals_cover_at_every_budget(kind, epsilon, by, n_trials):
                 assert share <= level + slack, (of, n, name)
 
 
+@pytest.mark.parametrize("of", ["table", "population"])
+def test_errors_have_the_unit_of_their_statistic(of):
+    """Of a column in other units, by the same noise: variances by the square."""
+    x = 10 * np.random.default_rng(0).beta(1, 6, 300)
+    x[::10] = np.nan
+    found = []
+    for unit in (1.0, 8.0):
+        model = PrivateSummary(
+            accountant=PrivacyLoss(0.5),
+            statistics={"x": ["mean", "std", "var", "sum", "rate", "count"]},
+            schema=Schema({"x": Number(0, 10 * unit)}),
+            random_state=0,
+        ).fit(pd.DataFrame({"x": unit * x}))
+        found.append(model.to_frame(0.9, of=of).set_index("statistic"))
+    one, other = found
+    powers = one.index.map({"mean": 1, "std": 1, "sum": 1, "var": 2}).fillna(0)
+    for name in ("estimate", "std_error", "low", "high"):
+        grown = one[name] * 8.0**powers
+        np.testing.assert_allclose(other[name], grown, rtol=1e-6, err_msg=name)
+
+
 def test_a_projected_count_is_no_certain_one():
     """Counts that are made not negative have the errors of the noise all the same."""
     rng = np.random.default_rng(0)
