@@ -122,6 +122,17 @@ def test_sampled_margins_are_the_released_ones_up_to_rounding(fitted):
         np.testing.assert_allclose(counts, released, atol=40)
 
 
+def test_whole_numbers_are_drawn_from_their_own_bin():
+    """An edge that is a whole number belongs to the bin above it."""
+    edges = (0.0, 2.0, 8.0, 20.0, 64.0)
+    schema = Schema({"x": Number(0, 64, integer=True, bins=edges, missing=False)})
+    values = np.random.default_rng(0).choice([0, 1, 8, 19], 3000)
+    model = synthesizer(schema=schema).fit(pd.DataFrame({"x": values}))
+    rows = model.sample(30_000, random_state=1)
+    counts = np.histogram(rows["x"], edges)[0]
+    np.testing.assert_allclose(counts, 10 * model.marginal("x"), atol=10)
+
+
 def test_marginals_agree_and_sum_to_the_public_number(fitted):
     pair = fitted.marginal(["grade", "ill"])
     assert pair.index.names == ["grade", "ill"]
