@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import unsupported_error
@@ -28,8 +29,9 @@ def to_frame(self: Any, level: float = 0.95, *, of: str | None = None) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        With the columns 'quantity' (a fitted attribute), 'of' (the place in it),
-        'estimate' and, with intervals, 'low' and 'high'.
+        With the columns 'column' (None where it is of none), 'statistic' (a fitted
+        attribute, and the place in it), 'estimate' and, with intervals, 'std_error',
+        'low' and 'high'.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def to_frame(self: Any, level: float = 0.95, *, of: str | None = None) -> pd.Dat
     frames = [_entries(self, name, estimate=value) for name, value in _results(self)]
     if frames:
         return pd.concat(frames, ignore_index=True)
-    return pd.DataFrame(columns=["quantity", "of", "estimate"])
+    return pd.DataFrame(columns=["column", "statistic", "estimate"])
 
 
 def _with_intervals(self: Any, level: float, of: str) -> pd.DataFrame:
@@ -57,10 +59,14 @@ def _with_intervals(self: Any, level: float, of: str) -> pd.DataFrame:
         raise unsupported_error(
             "release.no_confidence_intervals", owner=type(self).__name__
         )
-    frames = [
-        _entries(self, name, estimate=getattr(self, name), low=low, high=high)
-        for name, (low, high) in self.confidence_interval(level, of=of).items()
-    ]
+    width = 2 * float(stats.norm.isf((1 - level) / 2))
+    frames = []
+    for name, (low, high) in self.confidence_interval(level, of=of).items():
+        error = getattr(self, f"{name}std_", None) if of == "table" else None
+        if error is None:
+            error = np.subtract(high, low) / width
+        ends = {"std_error": error, "low": low, "high": high}
+        frames.append(_entries(self, name, estimate=getattr(self, name), **ends))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -91,14 +97,14 @@ def _entries(self: Any, name: str, **columns: Any) -> pd.DataFrame:
     held = {key: _by_place(self, value) for key, value in columns.items()}
     places = next(iter(held.values()))
     found = {
-        "quantity": name.rstrip("_"),
-        "of": [" ".join(map(str, p)) for p in places],
+        "column": [place[-1] for place in places],
+        "statistic": [" ".join(map(str, (name.rstrip("_"), *p[:-1]))) for p in places],
     }
     return pd.DataFrame(found | {key: [*part.values()] for key, part in held.items()})
 
 
 def _by_place(self: Any, value: Any) -> dict[tuple[Any, ...], Any]:
-    """Entries by their places in an attribute."""
+    """Entries by their places in an attribute, of which the last is the column."""
     if isinstance(value, pd.DataFrame):
         value = value.stack(future_stack=True)
     if isinstance(value, dict | pd.Series):
@@ -115,6 +121,12 @@ def _by_place(self: Any, value: Any) -> dict[tuple[Any, ...], Any]:
         [name for at, name in enumerate(encoded) if at not in marks],
         getattr(self, "feature_names_in_", ()),
     )
-    names = next((list(n) for n in known if len(n) == last), [*range(last)])
-    places = [(*at[:-1], names[at[-1]]) if at else () for at in np.ndindex(array.shape)]
+    names = next((list(n) for n in known if len(n) == last), None)
+    if names is None and last == getattr(self, "n_features_in_", None):
+        names = [*range(last)]
+    places: list[tuple[Any, ...]] = [*np.ndindex(array.shape)]
+    if names is not None and array.ndim:
+        places = [(*at[:-1], names[at[-1]]) for at in places]
+    else:  # of no column
+        places = [(*at, None) if array.size > 1 else (None,) for at in places]
     return dict(zip(places, array.ravel().tolist(), strict=True))

@@ -10,7 +10,7 @@ from skpuffer.inspection import SummaryDisplay
 from skpuffer.linear_model import PrivateLinearRegression
 from skpuffer.scenarios import BlocksScenario, RecordScenario
 from skpuffer.schema import Number, Schema
-from skpuffer.summary import PrivateMean, PrivateSummary
+from skpuffer.summary import PrivateMean, PrivateQuantile, PrivateSummary
 from tests.refused import refused
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -66,6 +66,17 @@ def test_coefficients_are_drawn_on_one_axis():
     assert len(ax.get_yticklabels()) == len(model.to_frame())
 
 
+def test_means_are_drawn_with_their_intervals():
+    mean = PrivateMean(bounds=(0, 90)).fit(TABLE[["age"]])
+    display = SummaryDisplay.from_estimator(mean)
+    row = mean.to_frame().iloc[0]
+    assert (row["column"], row["statistic"]) == ("age", "mean")
+    assert row["high"] - row["low"] == pytest.approx(
+        2 * 1.96 * row["std_error"], rel=0.01
+    )
+    assert len(np.ravel(display.axes_)) == 1
+
+
 def test_what_cannot_be_drawn_is_refused_by_name():
     model = by_sex()
     with refused(ValueError, "inspection.nothing_to_draw"):
@@ -73,9 +84,11 @@ def test_what_cannot_be_drawn_is_refused_by_name():
     with refused(ValueError, "shaped.axes_count_mismatch"):
         SummaryDisplay.from_estimator(model, axes=[])
     mean = PrivateMean(bounds=(0, 90)).fit(TABLE[["age"]])
-    for other in (StandardScaler().fit(TABLE[["age"]]), mean):
-        with refused(TypeError, "inspection.estimator_without_frame"):
-            SummaryDisplay.from_estimator(other)
+    median = PrivateQuantile(bounds=(0, 90)).fit(TABLE[["age"]])
+    with refused(TypeError, "inspection.estimator_without_frame"):
+        SummaryDisplay.from_estimator(StandardScaler().fit(TABLE[["age"]]))
+    with refused(UnsupportedError, "release.no_confidence_intervals"):
+        SummaryDisplay.from_estimator(median)
     with pytest.raises(ValueError, match="level"):
         mean.to_frame(level=2)
     rows = by_sex(scenario=BlocksScenario(RecordScenario(2), sizes=2))

@@ -432,7 +432,7 @@ def test_moments_quantiles_and_shares_are_of_the_answers(engine):
     exact = [answers.mean(), 1 - len(answers) / 3000, table["age"].mean()]
     np.testing.assert_allclose(mean.mean_, exact[::2], atol=1e-3)
     np.testing.assert_allclose(mean.n_answers_, [len(answers), 3000], atol=0.1)
-    assert mean.to_frame()["of"].tolist() == ["wage", "age"]
+    assert mean.to_frame()["column"].tolist() == ["wage", "age"]
     scaler = PrivateStandardScaler(accountant=EXACT, schema=book).fit(given)
     np.testing.assert_allclose(scaler.mean_, exact, atol=1e-3)
     share = exact[1] * (1 - exact[1])
