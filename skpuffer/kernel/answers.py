@@ -54,14 +54,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
         """Accept every vote; its noise is checked by :meth:`under`."""
 
     def under(self, noise: Noise, max_memory: float) -> Accounting:
-        """Compose the dominating pairs of all answers; see :class:`StepsOfRelease`.
-
-        Raises
-        ------
-        UnsupportedError
-            If the noise is not one scale for all classes, or is not log-concave and
-            several records differ.
-        """
+        """Compose the dominating pairs of all answers; see :class:`StepsOfRelease`."""
         release = self.release
         touched = min(self.count, release.n_teachers)
         self._check_noise(noise, touched)
@@ -171,26 +164,14 @@ def selection_curve(
     intervals in which they lie, add up. Under exponential noise the largest losses do,
     either way.
 
-    Parameters
-    ----------
-    relation : {'add_remove', 'replace'}
-    count : int
-        How many records differ at most.
-    max_memory : float, default=500
-        In MiB, for the grid of the curve.
-
     Returns
     -------
+    curve : PrivacyLossCurve
     shift : Shift
         The largest range of a round.
     source : Statement
         Where the cost of a round is proved.
-
-    Raises
-    ------
-    UnsupportedError
-        If the noise is none of scores, of one scale, or candidates that are not
-        finitely many meet exponential noise.
+    statement : Statement
     """
     # by exact type, as a subclass may draw otherwise
     if type(noise) not in _MECHANISMS or noise.dim is not None:

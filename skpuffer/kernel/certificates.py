@@ -1,7 +1,6 @@
 """The claim of a theorem about a noise, and the proof that makes a certificate of it.
 
-Nothing else makes one. A rule says what a theorem claims of the noise; what every claim
-must keep, whatever the theorem, is checked here.
+Nothing else makes one. What every claim must keep is checked here.
 """
 
 import math
@@ -45,38 +44,36 @@ class Claim:
     delta : float
         The delta of an approximate notion, for each pair of secrets and each prior.
     event_delta : float
-        The part of `delta` that no noise can buy back: the mass outside the event
-        that `curve` speaks of.
+        The part of `delta` that no noise can buy back: the mass outside the event that
+        `curve` speaks of.
     mutual_information : float or None
         A PAC budget in nats. It never stands in `epsilon`.
     table_information : float or None
         Where that is about single records or groups: what the whole table leaks, in
-        nats, held with the same confidence.
+        nats.
     entropy : float or None
         Shannon entropy of the table under the prior of a PAC budget, in nats.
     prior_success : float or None
-        Probability with which the secret of a PAC budget, of several the likeliest, is
-        guessed under the prior alone.
+        Probability with which the likeliest secret of a PAC budget is guessed under the
+        prior alone.
     worst_leakage : float or None
         Under a PAC budget, what the secret that leaks most leaks, in nats; estimated.
     confidence : float
         Probability, over the public sample, that the statement holds; 1 if certain.
-    relation : str or None
-        How neighbouring tables differ: 'add_remove', 'replace', or None.
+    relation : {'add_remove', 'replace'} or None
+        How neighbouring tables differ.
     curve : PrivacyCurve or None
-        The whole privacy curve the numbers came from: `renyi(alpha)`,
-        `delta(epsilon)`, `epsilon(delta)`.
+        The whole privacy curve the numbers came from: `renyi(alpha)`, `delta(epsilon)`,
+        `epsilon(delta)`.
     events : tuple of (pair, int) or None
-        Dominating pairs of what leaves, and how often each: what `curve` was made of,
-        where that is known and the curve does not list it itself. For whoever checks
-        the numbers, see :mod:`skpuffer.certificate`.
+        Dominating pairs and how often each: what `curve` was made of, where it does not
+        list them itself; see :mod:`skpuffer.certificate`.
     epsilon_lower : float or None
-        A lower bound of the true epsilon where one is known; `epsilon` is the upper.
+        A lower bound of the true epsilon where one is known.
     rpp_epsilon : float
-        The Rényi-Pufferfish epsilon at the same order that follows for secrets about
-        the values of as many records, or infinity. Under 'add_remove' a value changes
-        in two steps, so it is more than `epsilon`. For a sliced promise, what the whole
-        noisy vector is worth.
+        The Rényi-Pufferfish epsilon at the same order for secrets about the values of
+        as many records, or infinity. Under 'add_remove' a value changes in two steps.
+        For a sliced promise, what the whole noisy vector is worth.
     profile : str or None
         Name of the slice profile that a sliced promise is about.
     coupling_id : str or None
@@ -85,16 +82,14 @@ class Claim:
         tables count under a coupling of the same table that changes no more records.
     coupling_count : int or None
         How many records that coupling changes at most, where that is known. Under a
-        declared belief both are of the fallback, which may hold only of all records
-        of one block; see `fallback`.
+        declared belief both are of the `fallback`.
     record : str or None
-        Under a declared belief, what it is that the belief speaks of. Promises under
-        one belief about the same are composed first and amplified once.
+        Under a declared belief, what the belief speaks of. Promises under one belief
+        about the same are composed first and amplified once.
     composable : bool
         Whether it may be added to others at all.
     assumptions : tuple of Statement
-        Facts that must be true for the promise to hold. ``str`` writes each as a
-        sentence.
+        Facts that must be true for the promise to hold.
     sensitivity : float or None
         Bound on the output's sensitivity that the noise covers, in the units of the
         release: half the range of each column in a summary, the clip norm of gradients
@@ -102,8 +97,7 @@ class Claim:
     norm : float or None
         The norm of `sensitivity`.
     record_sensitivity : float or None
-        Sensitivity to an arbitrary change of one record, in the same norm: what plain
-        differential privacy covers.
+        Sensitivity to an arbitrary change of one record, in the same norm.
     noise_gain : float or None
         The `gain` by the noise itself, where it is not the ratio of the two
         sensitivities.
@@ -464,11 +458,6 @@ def prove(
         A scenario's knowledge of the release.
     rule : callable
         Returns the :class:`Claim` that a theorem makes of a noise.
-
-    Raises
-    ------
-    UncertifiedError
-        If the claim is none that this noise and this fact can give.
     """
     return certificate_of(rule(noise), release, fact, names)
 
@@ -476,13 +465,7 @@ def prove(
 def certificate_of(
     claim: Claim, release: Release, fact: Fact, names: Names
 ) -> Certificate:
-    """Return the certificate of a claim, if a theorem may claim that.
-
-    Raises
-    ------
-    UncertifiedError
-        If it may not.
-    """
+    """Return the certificate of a claim, if a theorem may claim that."""
     wrong = next((code for code, failed in _checks(claim, fact) if failed), None)
     if wrong is not None:
         raise UncertifiedError(

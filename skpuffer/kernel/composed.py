@@ -32,20 +32,10 @@ def law_account(
 ) -> tuple[CountLawCurve, Accounting]:
     """Account of all steps by the mean over how many records differ.
 
-    Under one coupling the number is that of a pair of tables, the same at all steps.
-    So the mean is over whole runs (joint convexity), and only once.
-
-    Parameters
-    ----------
-    steps : StepsOfRelease
-        With a law.
-    delta : float
-        Near which the curve is to be good.
-
-    Returns
-    -------
-    accounting : Accounting
-        That of the largest number which the curve holds one for.
+    Under one coupling the number is that of a pair of tables, the same at all steps. So
+    the mean is over whole runs (joint convexity), and only once. The curve is to be
+    good near `delta`; the account is that of the largest number which the curve holds
+    one for.
     """
     assert steps.law is not None
 

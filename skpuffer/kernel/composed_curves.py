@@ -1,8 +1,4 @@
-"""Privacy curves: a cost at every Rényi order, or an exact trade-off.
-
-Noise families make exact ones of their own (:class:`skpuffer.noise.ShiftCurve`). Those
-of composition and of tables of orders are here.
-"""
+"""Privacy curves by a table of Rényi orders, and by a law of numbers of records."""
 
 import math
 from dataclasses import dataclass
@@ -98,16 +94,6 @@ class CountLawCurve(Plain, kind="count_law"):
         How likely each of the numbers is.
     beyond : float
         Mass of the numbers that no curve is held for.
-
-    Examples
-    --------
-    One record of a run differs with probability 0.9, and else two do:
-
-    >>> from skpuffer.privacy_loss import CountLawCurve, GaussianCurve
-    >>> one, two = GaussianCurve(0.5), GaussianCurve(1.0)
-    >>> curve = CountLawCurve((one, two), weights=(0.9, 0.1), beyond=0.0)
-    >>> [round(each.epsilon(1e-5), 2) for each in (one, curve, two)]
-    [1.99, 3.8, 4.38]
     """
 
     curves: tuple[GaussianCurve | PrivacyLossCurve, ...]

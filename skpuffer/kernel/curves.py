@@ -1,10 +1,4 @@
-"""Privacy curves and what converts them.
-
-Every statement holds for any pair of distributions, hence for Pufferfish privacy as for
-differential privacy.
-
-Noise families and certificates both need it, so it stands below either.
-"""
+"""Privacy curves and what converts them, for any pair of distributions."""
 
 import math
 from abc import ABC, abstractmethod

@@ -391,13 +391,7 @@ class _Refined:
 def _larger(
     curve: "PrivacyLossCurve", ask: Callable[..., float], tolerance: float
 ) -> tuple[float, bool, tuple[float, ...]]:
-    """The largest number over the directions, if it converged, and the grids' steps.
-
-    Raises
-    ------
-    GridTooLargeError
-        If not even a coarse grid is possible.
-    """
+    """The largest number over the directions, if it converged, and the grids' steps."""
     points = curve._max_points
     directions = [
         _Refined(partial(ask, steps, max_points=points), _first_step(steps, points))

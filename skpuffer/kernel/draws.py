@@ -1,21 +1,6 @@
-"""Bits that nobody can predict, and exact draws made of them.
+"""Bits that nobody can predict, by the cipher ChaCha of twenty rounds (RFC 8439).
 
-NumPy's own generators are fast and not secret: from a few hundred draws their state,
-and with it all noise of the process, can be found. The generator here is the stream
-cipher ChaCha of twenty rounds (RFC 8439), of randomgen, under a key of 256 bits of the
-operating system.
-
-The usual samplers return floating-point numbers that are neither the real numbers of
-the theorems nor evenly spread, and what is released may be recognised by its last
-digits (Mironov 2012). Here a draw is an integer part and the bits of a uniform
-fraction, as many as are asked for; every decision on the way is one between such
-fractions, and so exact. Hand-written, as the samplers of NumPy and SciPy end in floats,
-and exact ones that are packaged draw one value at a time.
-
-References
-----------
-von Neumann (1951), Various techniques used in connection with random digits. Karney
-(2016), Sampling exactly from the normal distribution, Algorithms H, B and N.
+Exact draws are made of them: an integer part, and bits of a uniform fraction.
 """
 
 import math
@@ -174,6 +159,10 @@ def _exp_minus(
 def exact_exponential(n: int, rng: np.random.Generator) -> tuple[Indices, np.ndarray]:
     """Draw exponential numbers of mean one, exactly.
 
+    A uniform fraction x is kept with chance exp(-x), and each one that is not counts
+    for the integer part (von Neumann 1951, Various techniques used in connection with
+    random digits).
+
     Returns
     -------
     whole : ndarray of shape (n,)
@@ -194,18 +183,12 @@ def exact_exponential(n: int, rng: np.random.Generator) -> tuple[Indices, np.nda
 
 
 def exact_normal(n: int, rng: np.random.Generator) -> tuple[Indices, np.ndarray]:
-    """Draw magnitudes of standard normal numbers, exactly.
+    """Draw magnitudes of standard normal numbers, exactly, as of `exact_exponential`.
 
-    Returns
-    -------
-    whole, words : ndarray of shape (n,)
-        As of `exact_exponential`.
-
-    Notes
-    -----
-    Algorithm N of Karney (2016): k with chance in proportion to exp(-k/2), kept with
-    chance exp(-k (k - 1) / 2), and a fraction x that is kept with chance
-    exp(-x (2 k + x) / 2). Together that is in proportion to exp(-(k + x)**2 / 2).
+    Algorithm N of Karney (2016), Sampling exactly from the normal distribution: k with
+    chance in proportion to exp(-k/2), kept with chance exp(-k (k - 1) / 2), and a
+    fraction x that is kept with chance exp(-x (2 k + x) / 2). Together that is in
+    proportion to exp(-(k + x)**2 / 2).
     """
     whole = np.zeros(n, dtype=np.int64)
     words = np.zeros(n, dtype=np.uint64)

@@ -44,77 +44,57 @@ class ClippedGradient(Protocol):
 class GradientRelease(Release):
     """Gradient release: noisy sums of clipped per-example gradients, one a step.
 
-    At each step some records are chosen, each one's gradient is scaled down to the
-    clip norm, their sum is released with noise and divided by the public
-    `divisor`. Each gradient may depend on everything released before. Any function of
-    the noisy sums (momentum, averages, projections) is post-processing. A gradient
-    depends on the run as well as on its record, so its `contribution` is no gradient:
-    it is a point of each record, by whose move the gradient's is bounded at every step,
-    if `record` states such a bound.
+    At each step some records are chosen, each one's gradient is scaled down to the clip
+    norm, their sum is released with noise and divided by the public `divisor`. Each
+    gradient may depend on everything released before. Any function of the noisy sums is
+    post-processing. The `contribution` is no gradient but a point of each record, by
+    whose move the gradient's is bounded at every step, if `record` states such a bound.
 
     Parameters
     ----------
-    n_records : int
-    n_steps : int
-        Number of noisy sums.
+    n_records, n_steps : int
+        Number of records, and of noisy sums.
     batch_size : int, default=None
-        Number of records of a step: the expected one under ``'poisson'``, the exact one
+        Records of a step: the expected number under ``'poisson'``, the exact one
         otherwise. None, and required to be so, is all records for ``'full_batch'``.
     sampling : str or SamplingScheme, default='poisson'
-        Kept as the scheme itself, which also draws the batches.
-        ``'full_batch'`` takes all records at each step; ``'poisson'`` each record
-        independently with probability ``batch_size / n_records`` (a batch may be
-        empty, and is released with noise all the same); ``'fixed_size'`` a uniformly
-        random subset of `batch_size` records; ``'with_replacement'`` `batch_size`
-        independent uniform draws; ``'shuffled_epochs'`` deals all records, in a new
-        random order at each epoch, to ``ceil(n_records / batch_size)`` batches whose
-        sizes differ by at most one; under ``'fresh_bins'`` each record draws one of as
-        many batches of an epoch by itself, anew in each, and under ``'balls_in_bins'``
-        once for all epochs.
+        Kept as the scheme, which also draws the batches. ``'full_batch'`` takes all
+        records at each step. ``'poisson'`` takes each one with probability ``batch_size
+        / n_records``. ``'fixed_size'`` is a uniform subset, ``'with_replacement'``
+        independent uniform draws. ``'shuffled_epochs'`` deals all records anew in each
+        epoch to ``ceil(n_records / batch_size)`` batches. Under ``'fresh_bins'`` each
+        record draws one batch of each epoch by itself, and under ``'balls_in_bins'``
+        one for all epochs.
     clip_norm : float or tuple of float, default=1.0
         Largest norm of an example's gradient; with `blocks`, one for each block.
     clip_order : float, default=2
         Order of that norm, in [1, inf].
     blocks : tuple of int, default=None
         Sizes of consecutive parts of the parameter vector that are clipped apart.
-        None clips the whole vector at once.
     dim : int, default=None
         Length of the parameter vector, where known.
     noise_proportions : tuple of float, default=None
-        Scale of the noise of each of the `blocks`, in proportion to each other: what
-        calibration multiplies. None is one scale for all. In proportion to the clip
-        norms each block pays alike.
+        Scale of the noise of each of the `blocks`, in proportion to each other. None is
+        one scale for all. In proportion to the clip norms each block pays alike.
     noise_position : {'gradient', 'update'}, default='gradient'
         Where the noise enters: each sum of clipped gradients, or each iterate after the
-        step, its penalty and its projection, in the unit of the parameters. Momentum
-        would carry gradients without noise on to later steps, so that it is for the
-        former only.
+        step, its penalty and its projection, without momentum.
     published : {'all', 'result'}, default='all'
-        Visible part of the run: all noisy sums, with whatever is made of them, or
-        nothing but what `optimiser` returns at its end.
+        Visible part of the run: all noisy sums, or only what `optimiser` returns at its
+        end.
     noise_correlation : NoiseStrategy, default=None
-        Strategy by which the noise of the steps is correlated, of
-        ``skpuffer.noise.strategies``. None, and any strategy that is the identity,
-        is independent noise.
+        Strategy of ``skpuffer.noise.strategies``. None is independent noise.
     optimiser : Optimiser, default=None
-        Post-processing of the noisy sums; None leaves it to whoever gets them. Every
-        noisy sum may be seen all the same.
+        Post-processing of the noisy sums; None leaves it to whoever gets them.
     record : object, default=None
-        How far one record's clipped gradient moves with the record, whatever the other
-        records are and wherever the run is; for l2 clipping of the whole vector. Frozen
-        and comparable, with ``clipped(clip_norm, radius)``, which is asked for the clip
-        norm and for the radius of `optimiser`'s projection and returns what is known
-        or None, with ``label_move(clip_norm)``, if it is known how far a gradient moves
-        with the target alone, and with ``check(gradients)``, by which an execution
-        refuses other gradients. An accountant of the last iterate asks it for its
-        `curvature`, its `intercept` and ``step_obstacle(clip_norm)`` too. None is no
-        such bound: a record may become any other. See
-        :class:`~skpuffer.training.RecordGradient`.
+        How far one record's clipped gradient moves with the record, at any point of the
+        run; for l2 clipping of the whole vector. None: a record may become any other.
+        See :class:`~skpuffer.training.RecordGradient`.
     name : str, default='gradients'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        Facts taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true; written in the certificate.
 
     Attributes
     ----------
@@ -122,18 +102,14 @@ class GradientRelease(Release):
         Probability that a record is in a step's batch.
     divisor : float
         Public number a step's sum is divided by: the expected size of a batch.
-    steps_per_epoch : int
-        Steps that visit as many records as there are, rounded up.
-    n_epochs : int
-        Number of epochs begun: participations of a record in 'shuffled_epochs'.
+    steps_per_epoch, n_epochs : int
+        Steps that visit as many records as there are, and epochs begun; rounded up.
     total_clip_norm : float
         Largest norm of one example's gradient over all blocks.
     units : tuple of float or None
         Proportion of the noise of each coordinate, by `noise_proportions`.
     sampling_statement : Statement
         Assumption of the sampling scheme.
-    clipped : object or None
-        Facts by `record` about its gradient as this release clips it, if any.
 
     References
     ----------
@@ -279,28 +255,20 @@ class GradientRelease(Release):
         object.__setattr__(self, "units", units)
 
     def clip_norm_in(self, scales: Floats) -> float:
-        """Bound an example's gradient whose coordinates are divided by scales.
+        """Bound an example's gradient whose coordinates are divided by scales >= 0.
+
+        Blocks are clipped apart, so their norms may all be as long as they can be at
+        once: the norm of the order `clip_order` of ``clip_norm / scale`` over the
+        blocks, each by its least scale. It is attained where scales are equal within
+        blocks, and infinite where a scale is zero.
 
         Parameters
         ----------
         scales : ndarray of shape (dim,)
-            Not negative.
 
         Returns
         -------
         float
-            Of the order `clip_order`; infinite where a scale is zero.
-
-        Raises
-        ------
-        ValueError
-            If there are not as many as the `blocks`, or `dim`, say.
-
-        Notes
-        -----
-        Blocks are clipped apart, so their norms may all be as long as they can be at
-        once: the norm of ``clip_norm / scale`` over the blocks, each by its least
-        scale. It is attained where scales are equal within blocks.
         """
         blocks = (len(scales),) if self.blocks is None else self.blocks
         dim = sum(blocks) if self.dim is None else self.dim

@@ -310,10 +310,8 @@ class _SelectionNoise(Noise):
 class GumbelNoise(_SelectionNoise):
     """Independent noise of scores of which only the place of the largest leaves.
 
-    To add it to the scores of candidates and take the largest is the exponential
-    mechanism: each candidate is taken with probability proportional to
-    ``exp(score / scale)``. It is no noise of numbers: added to a vector that leaves it
-    hides nothing that is accounted for here, and what a shift of a vector costs is
+    The largest of noisy scores is the exponential mechanism: each candidate is taken
+    with probability proportional to ``exp(score / scale)``. As noise of a vector it is
     refused.
 
     Parameters
@@ -347,12 +345,10 @@ class GumbelNoise(_SelectionNoise):
 class ExponentialNoise(_SelectionNoise):
     """Independent one-sided noise of scores of which only the largest's place leaves.
 
-    To add it to the scores of finitely many candidates and take the largest is
-    permute-and-flip: candidates are asked in random order, and each is taken with
-    probability ``exp((score - best score) / scale)``. At the same scale no number of
-    ranks is exceeded more often than by the exponential mechanism (Gumbel noise), and
-    the fewer candidates come into question, the more it gains, up to a factor of two.
-    Like that, it is no noise of numbers.
+    The largest of finitely many noisy scores is permute-and-flip: candidates are asked
+    in random order, and each is taken with probability ``exp((score - best score) /
+    scale)``. At the same scale no number of ranks is exceeded more often than by Gumbel
+    noise.
 
     Parameters
     ----------
@@ -368,9 +364,8 @@ class ExponentialNoise(_SelectionNoise):
     Given the noise of all others, a candidate is the largest if its own exceeds some
     level, which has probability ``exp(-max(level, 0) / scale)``. If scores move by
     amounts of a range of r, the level moves by r at most, and the probability by a
-    factor of ``exp(r / scale)`` at most. That a loss is at most ``r / scale`` is all
-    that is proved; unlike that of the exponential mechanism it may be as low as minus
-    that, too.
+    factor of ``exp(r / scale)`` at most. That a loss is at most ``r / scale``, either
+    way, is all that is proved.
 
     References
     ----------

@@ -1,22 +1,6 @@
 """Privacy losses on a grid, added up by fast Fourier transforms.
 
-The transform of a sum is a product of many factors, each below one away from zero. Most
-of its frequencies are too small to matter, which is proved here before any of them is
-computed: what is left are a few hundred, however fine the grid.
-
-The distributions are built by connecting the dots of a trade-off, as dp-accounting
-does, which bounds it from above everywhere. Building and adding are our own for two
-reasons. dp-accounting goes through dictionaries and Python loops, which takes most of
-its time (0.1 to 3 seconds for one subsampled Gaussian run, where ours takes some
-hundredths). And its Fourier transform carries rounding errors of some 1e-16 of the
-whole mass into the tail that a delta is read off; here the distributions are tilted
-towards that tail first, so errors are relative to delta itself.
-
-References
-----------
-Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), Connect the dots: tighter
-discrete approximations of privacy loss distributions. Koskela, Jälkö and Honkela
-(2020), Computing tight differential privacy guarantees using FFT.
+They are tilted to the tail that is read, so that errors are relative to delta itself.
 """
 
 import math
@@ -71,11 +55,6 @@ def band_of(parts: Sequence[tuple[Floats, float, int]]) -> Band | None:
     parts : sequence of (ndarray, float, int)
         Masses of the terms, which sum to one, their variances in squared points of the
         grid, and how many of each there are.
-
-    Returns
-    -------
-    Band or None
-        None if the transform is negligible nowhere.
     """
     spread = math.sqrt(sum(count * variance for _, variance, count in parts))
     # the transform of a normal sum is 3e-4 there
@@ -269,19 +248,9 @@ def tail_quantile(
 ) -> float:
     """Tail quantile of a privacy loss: an epsilon beyond which delta is at most `tail`.
 
-    Nearly the least such epsilon >= 0.
-
-    Parameters
-    ----------
-    curve : callable
-        Decreasing, at arrays of epsilon >= 0.
-    rounds : int, default=1
-        How often the search is refined: to about 3 %, 0.1 %, ... above the least.
-
-    Returns
-    -------
-    epsilon : float
-        Infinity if there is none below 1e9.
+    Nearly the least such epsilon >= 0 for a decreasing `curve`; infinity if there is
+    none below 1e9. By `rounds` of refinement it is about 3 %, 0.1 %, ... above the
+    least.
     """
     # Four marks a decade, then 32 between the last two. The mark returned is one at
     # which the curve is small enough: rounded up.
@@ -305,20 +274,7 @@ _RANGES: WeakKeyDictionary[Pair, dict[float, tuple[float, float]]] = WeakKeyDict
 
 
 def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
-    """Tail quantiles of a pair's loss and of that in the other order.
-
-    Parameters
-    ----------
-    pair : Pair
-        As for :func:`on_grid`, hashable: finer grids ask for the same again.
-
-    Returns
-    -------
-    start : float
-        Minus this is about the smallest loss.
-    end : float
-        About the largest one.
-    """
+    """Tail quantiles of a pair's loss in the other order, and of its loss."""
     ranges = _RANGES.setdefault(pair, {})
     if tail not in ranges:
         end = tail_quantile(pair.delta, tail)
@@ -330,25 +286,14 @@ def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
 def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid:
     """Discretise a pair's privacy loss by connecting the dots of its trade-off.
 
-    Parameters
+    The trade-off of the grid is that of the pair at the points, `step` nats apart, and
+    never below it in between or outside. A mass of `tail` may be moved to infinity. A
+    grid of more than `max_points` points raises a GridTooLargeError.
+
+    References
     ----------
-    pair : Pair
-        As for :func:`excess`, and `symmetric`, whether both orders are the same.
-    step : float
-        Distance of the grid's points, in nats.
-    tail : float
-        Mass that may be moved to infinity.
-
-    Returns
-    -------
-    LossGrid
-        Its trade-off is that of the pair at the grid's points and never below it in
-        between or outside.
-
-    Raises
-    ------
-    GridTooLargeError
-        If more than `max_points` points would be needed.
+    Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), Connect the dots: tighter
+    discrete approximations of privacy loss distributions.
     """
     return grid_of(step, *dots(pair, step, tail, max_points))
 
@@ -444,6 +389,11 @@ class Sum:
     ----------
     parts : sequence of (LossGrid, int)
         Grids of one step, and how many times each is added.
+
+    References
+    ----------
+    Koskela, Jälkö and Honkela (2020), Computing tight differential privacy guarantees
+    using FFT.
     """
 
     def __init__(self, parts: Iterable[tuple[LossGrid, int]]) -> None:
@@ -507,13 +457,7 @@ class Sum:
     # -- the sum itself -----------------------------------------------------------
 
     def tail(self, tilt: float, max_points: float) -> "Tail":
-        """Return the trade-off of the sum, accurate where a tilt puts its mass.
-
-        Raises
-        ------
-        GridTooLargeError
-            If more than `max_points` points would be needed.
-        """
+        """Return the trade-off of the sum, accurate where a tilt puts its mass."""
         tilted = [grid.tilted(tilt) for grid, _ in self.parts]
         counts = [count for _, count in self.parts]
         variances = [
@@ -644,29 +588,12 @@ def _product(counts: Sequence[int], factors: Iterable[Complexes]) -> Complexes:
 class Tail:
     """Trade-off of a sum, read off the masses of its tilt over a window.
 
-    The mass that wraps around from below the window adds to the trade-off; what is lost
+    The mass that wraps around from below the window adds to the trade-off. What is lost
     above it is at most the mass outside, and is added as well, and so is a bound on the
-    rounding errors of the transform and its power.
-
-    Parameters
-    ----------
-    infinity : float
-        Mass at infinity.
-    step : float
-        Distance of the points, in nats.
-    low : int
-        Index of the first point of the window.
-    unit : float
-        The trade-off is held in units of its exponential.
-    height : ndarray
-        Trade-off at the points.
-    error : ndarray
-        Bound of its numerical error.
-    wrapped : ndarray
-        Bound of what wraps around from below the window, and adds to it.
-    dense : bool, default=True
-        Whether all points of the grid are there, so that it is linear in exp(epsilon)
-        between two of them, and not below that only.
+    rounding errors of the transform and its power. The trade-off `height` at the points
+    is held in units of the exponential of `unit`, with bounds of its numerical `error`
+    and of what is `wrapped`. Where all points of the grid are there it is `dense`:
+    linear in exp(epsilon) between two of them, and not below that only.
     """
 
     def __init__(
@@ -693,17 +620,7 @@ class Tail:
     def of_masses(
         cls, total: Sum, tilt: float, cumulant: float, low: int, masses: Floats
     ) -> Self:
-        """Return the trade-off of a sum by its masses, at all points of a window.
-
-        Parameters
-        ----------
-        cumulant : float
-            Cumulant of the total, at the tilt.
-        low : int
-            Index of the first point.
-        masses : ndarray
-            Tilted.
-        """
+        """Return the trade-off of a sum by its tilted masses at a window's points."""
         step = total.step
         unit, start, weights = _weights(tilt, cumulant, step, low, len(masses))
         masses = np.maximum(masses[start:], 0.0)
@@ -737,16 +654,10 @@ class Tail:
         norm: float,
         beyond: float,
     ) -> Self:
-        """Return the trade-off of a sum by what stretches of points add to it.
+        """Return the trade-off of a sum by what stretches of `apart` points add to it.
 
         Parameters
         ----------
-        cumulant : float
-            Cumulant of the total, at the tilt.
-        low : int
-            Index of the first stretch.
-        apart : int
-            Points of a stretch.
         stretches : (ndarray, ndarray)
             Sums over the points after the begin of a stretch, up to that of the next,
             of the tilted masses times exp(-tilt d), and times exp(-(tilt + 1) d), at

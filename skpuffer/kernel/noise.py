@@ -100,10 +100,10 @@ class Shift(Plain, kind="shift"):
     def magnitude(self, scale: ArrayLike, norm: float) -> float:
         """Return the largest ``||x / scale||`` over the displacements, in any norm.
 
-        It is the radius times the operator norm of ``diag(weights / scale)`` from
-        this shift's norm p to the norm q asked for: the largest entry if p <= q or
-        only one coordinate moves, and by Hölder's inequality the r-norm of the
-        entries with 1/r = 1/q - 1/p otherwise. Both are attained.
+        It is the radius times the operator norm of ``diag(weights / scale)`` from this
+        shift's norm p to the norm q asked for: the largest entry if p <= q or only one
+        coordinate moves, and by Hölder's inequality the r-norm of the entries with 1/r
+        = 1/q - 1/p otherwise. Both are attained.
 
         Parameters
         ----------
@@ -115,12 +115,6 @@ class Shift(Plain, kind="shift"):
         Returns
         -------
         magnitude : float
-
-        Raises
-        ------
-        ValueError
-            If `scale` has another length than the shift, or if the answer depends on
-            an unknown dimension.
         """
         # below order one there is no triangle inequality, and moves would not add up
         norm = check_at_least_one(norm=norm)
@@ -589,7 +583,7 @@ class MagnitudeNoise(Noise):
 
 @dataclass(frozen=True)
 class ShiftCurve(Plain, kind="shifted_noise"):
-    """Privacy curve of a noise against a shift, and the scale that meets a target.
+    """Privacy curve of a noise against a shift.
 
     Which costs apply, and the magnitude they are functions of, is found once.
 
@@ -605,10 +599,8 @@ class ShiftCurve(Plain, kind="shifted_noise"):
     --------
     >>> from skpuffer.noise import GaussianNoise
     >>> curve = GaussianNoise(scale=2.0).curve(1.0)
-    >>> curve.renyi(8)
-    1.0
-    >>> curve.gaussian_mu
-    0.5
+    >>> curve.renyi(8), curve.gaussian_mu
+    (1.0, 0.5)
     """
 
     noise: Noise
@@ -894,24 +886,8 @@ def largest_argument(
 ) -> float:
     """Return nearly the largest u > 0 with ``function(u) <= target``, rounded down.
 
-    Parameters
-    ----------
-    function : callable
-        Increasing and continuous on (0, inf), zero at zero.
-    target : float
-        Positive.
-    start : float
-        A positive guess; the bracket grows from it geometrically.
-
-    Returns
-    -------
-    u : float
-        Below the root by the relative margin `MARGIN`.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
+    The function is increasing and continuous on (0, inf), zero at zero; `start` is a
+    positive guess. The result is below the root by the relative `MARGIN`.
     """
 
     def excess(u: float) -> Numbers:
@@ -939,12 +915,7 @@ def largest_argument(
 def smallest_argument(function: Callable[[float], Numbers], target: float) -> float:
     """Return nearly the smallest e >= 0 with ``function(e) <= target``, rounded up.
 
-    Parameters
-    ----------
-    function : callable
-        Decreasing and continuous on [0, inf) with limit zero.
-    target : float
-        Positive.
+    The function is decreasing and continuous on [0, inf) with limit zero.
     """
     if function(0.0) <= target:
         return 0.0
@@ -962,14 +933,8 @@ def root_above(
 ) -> float:
     """Return nearly the smallest x with ``function(x) <= target``, rounded up.
 
-    Parameters
-    ----------
-    function : callable
-        Decreasing; may be infinite.
-    target : float
-        Positive.
-    low, high : float
-        Not negative. The target is met at `high`, and not at `low`.
+    The function is decreasing, and may be infinite. The target is met at `high`, and
+    not at `low`.
     """
     root: float = brentq(
         # of the logarithm, as a divergence spans hundreds of decades
@@ -993,11 +958,6 @@ def raise_until(holds: Callable[[float], object], value: float) -> float:
 
     A closed form evaluated in floating point may miss its target by a unit in the last
     place; this makes the promise hold as evaluated.
-
-    Raises
-    ------
-    ValueError
-        If it holds at no float near.
     """
     step = 2.0**-53
     while not holds(value):

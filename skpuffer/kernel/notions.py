@@ -1,8 +1,4 @@
-"""The privacy notions a certificate can be stated in, as data.
-
-Each notion lists the notions that follow from it, and one table holds what converts
-into what, so that a notion that is new upgrades to nothing until somebody says so.
-"""
+"""The privacy notions a certificate can be stated in, and what follows from each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Types of arrays, checks of numbers, lengths of moves, and inverses of functions.
+"""Types of arrays, lengths of moves, and checks of numbers, each named by its keyword.
 
-The checks are of privacy parameters, each named by its keyword. They are hand-written
-rather than left to scikit-learn's ``_parameter_constraints``: those can be switched off
-by configuration and are skipped inside ``fit``, and a privacy parameter must be checked
-at every calibration.
+Hand-written, as those of scikit-learn can be switched off and are skipped inside `fit`.
 """
 
 import math
@@ -70,13 +67,6 @@ def check_real(**named: object) -> float:
     ----------
     **named : one keyword argument
         The name of the parameter and its value.
-
-    Raises
-    ------
-    TypeError
-        If the value is not a real number.
-    ValueError
-        If the value is NaN, or a number beyond the range of floats.
     """
     name, value = _one(named)
     # most of them are, and to look up what is a number takes longer than the rest
@@ -308,12 +298,6 @@ def check_finite(**named: object) -> Floats:
     ----------
     **named : one keyword argument
         The name of the parameter and its value.
-
-    Raises
-    ------
-    ValueError
-        If it holds what is no number, NaN, infinity, a number beyond the range of
-        floats, masked values, or rows of different lengths.
     """
     name, raw = _one(named)
     # `asarray` drops the mask, and what was hidden would be computed with

@@ -1,9 +1,6 @@
 """Dominating pairs: two distributions that tell more apart than a step does.
 
-:class:`skpuffer.privacy_loss.PrivacyLossCurve` composes them. Those here need only the
-exact trade-off of the noise, whatever its family: they hold the curve of the noise
-against the step's shift, with `delta(epsilon)`, and ask it for multiples of that shift
-by `times(k)`.
+They need only the exact trade-off of the noise, whatever its family.
 """
 
 from __future__ import annotations
@@ -619,18 +616,6 @@ class SubsetPair(PoissonPair, kind="subset_pair"):
     ----------
     Balle, Barthe and Gaboardi (2018), Theorems 2 and 9; Zhu, Dong and Wang (2022),
     Section 4.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.privacy_loss import ShiftPair, SubsetPair
-    >>> replaced = GaussianNoise(scale=2.0).curve(2.0)
-    >>> pair = SubsetPair(replaced, rate=0.1)
-    >>> round(float(pair.delta(np.array(0.5))), 6)
-    0.002033
-    >>> round(float(ShiftPair(replaced).delta(np.array(0.5))), 6)  # if all are drawn
-    0.238422
     """
 
     # `delta` is that of the Poisson pair: q delta(e') by advanced joint convexity.
@@ -712,17 +697,6 @@ class MixturePair(_MixedPair, kind="mixture_pair"):
     ----------
     Balle, Barthe and Gaboardi (2018), Theorems 2 and 10. A group takes part like one
     record: in each draw that hits it an unchanged record may be drawn instead.
-
-    Examples
-    --------
-    Each step draws 100 times, with replacement, from 1000 records:
-
-    >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.privacy_loss import MixturePair, PrivacyLossCurve
-    >>> replaced = GaussianNoise(scale=4.0).curve(2.0)
-    >>> pair = MixturePair(replaced, trials=100, chance=0.001)
-    >>> round(PrivacyLossCurve(((pair, 50),)).epsilon(delta=1e-5), 2)
-    3.35
     """
 
     trials: int
@@ -759,17 +733,6 @@ class SubsetGroupPair(_MixedPair, kind="subset_group_pair"):
     References
     ----------
     Balle, Barthe and Gaboardi (2018), Theorem 2.
-
-    Examples
-    --------
-    A household of four among a thousand records, of which 100 are drawn at each step:
-
-    >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.privacy_loss import PrivacyLossCurve, SubsetGroupPair
-    >>> replaced = GaussianNoise(scale=8.0).curve(2.0)
-    >>> pair = SubsetGroupPair(replaced, n_records=1000, batch_size=100, count=4)
-    >>> round(PrivacyLossCurve(((pair, 50),)).epsilon(delta=1e-5), 2)
-    3.93
     """
 
     n_records: int
@@ -814,22 +777,6 @@ class MovedPair(DominatingPair, kind="moved_pair"):
     Balle, Barthe and Gaboardi (2018), Theorem 2. At the largest e it is applied to the
     whole mixture; at a smaller one to a share of its part without the record, as what
     is left of that is in both mixtures, and its divergence is none.
-
-    Examples
-    --------
-    Another secret moves a record's gradient by a tenth of the clip norm only, or to
-    any other gradient:
-
-    >>> import numpy as np
-    >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.privacy_loss import MovedPair
-    >>> joined = GaussianNoise(scale=2.0).curve(1.0)
-    >>> for move in (0.1, 2.0):
-    ...     moved = GaussianNoise(scale=2.0).curve(move)
-    ...     pair = MovedPair(moved, joined, trials=1, chance=0.1)
-    ...     print(round(float(pair.delta(np.array(0.1))), 6))
-    4.5e-05
-    0.011041
     """
 
     joined: NoiseCurve
@@ -872,20 +819,6 @@ class ReplacePoissonPair(DominatingPair, kind="replace_poisson_pair"):
     References
     ----------
     Balle, Barthe and Gaboardi (2018), Theorem 2.
-
-    Examples
-    --------
-    A record that is replaced costs more than one that is added or removed:
-
-    >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.privacy_loss import PoissonPair, ReplacePoissonPair
-    >>> from skpuffer.privacy_loss import PrivacyLossCurve
-    >>> one = GaussianNoise(scale=2.0).curve(1.0)
-    >>> for kind in (PoissonPair, ReplacePoissonPair):
-    ...     steps = PrivacyLossCurve(((kind(one, rate=0.1), 50),))
-    ...     print(kind.__name__, round(steps.epsilon(delta=1e-5), 2))
-    PoissonPair 1.65
-    ReplacePoissonPair 3.91
     """
 
     rate: float

@@ -98,19 +98,6 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
     guarantees for DP-SGD with sampling via mixture of Gaussians mechanisms; Schuchardt,
     Stoian, Kosmala and Günnemann (2024), Unified mechanism-specific amplification by
     subsampling and group privacy amplification.
-
-    Examples
-    --------
-    Two records of the first table are replaced by one of the second:
-
-    >>> import numpy as np
-    >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.privacy_loss import GaussianPoissonPair
-    >>> one = GaussianNoise(scale=2.0).curve(1.0)
-    >>> pair = GaussianPoissonPair(one, rate=0.1, first=2, second=1)
-    >>> at = np.array([0.0, 0.5])
-    >>> pair.delta(at).round(6).tolist(), pair.reverse(at).round(6).tolist()
-    ([0.057295, 0.0005], [0.057295, 2.5e-05])
     """
 
     rate: float
@@ -274,17 +261,7 @@ class GaussianPoissonGroup(DominatingPair, kind="gaussian_poisson_group"):
         Curve of Gaussian noise against the move of a step's sum by one record.
     rate : float
         In (0, 1).
-
-    Examples
-    --------
-    >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.privacy_loss import GaussianPoissonGroup, PrivacyLossCurve
-    >>> one = GaussianNoise(scale=4.0).curve(1.0)
-    >>> group = GaussianPoissonGroup(one, rate=0.1, count=2)
-    >>> [(pair.first, pair.second) for pair in group.directions]
-    [(2, 0), (1, 1), (0, 2)]
-    >>> round(PrivacyLossCurve(((group, 10),)).epsilon(delta=1e-5), 2)
-    0.65
+    count : int
     """
 
     rate: float

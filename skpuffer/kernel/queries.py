@@ -52,20 +52,20 @@ class QueryRelease(Release):
     name : str, default='query'
     contribution : callable of (X, y), default=None
         Maps records to an array of shape (n, m), each row from its own record alone
-        and, if the query is a sum, in the units `units`. Hashable by value, so that
-        distances under a prior are computed once. A method ``sums(X)``, if it has one,
-        returns the sum of the rows without making them, up to rounding.
+        and, if the query is a sum, in the units `units`. Hashable by value. A method
+        ``sums(X)``, if it has one, returns the sum of the rows without making them, up
+        to rounding.
     is_sum : bool, default=False
         Whether the vector is `factor` times the sum of the contributions.
     factor : float, default=1.0
         Public factor of the sum, such as one over the number of records.
     modulus : callable of float, default=None
-        If the query is not a sum, its modulus of continuity: how far the vector moves
-        when one record's contribution moves by so much, both in `modulus_norm`.
+        If the query is not a sum: how far the vector moves when one record's
+        contribution moves by so much, both in `modulus_norm`.
     modulus_norm : float, default=2
     shift_ceiling : float, default=inf
-        A move of one contribution beyond which nothing is gained: the vector may then
-        move as for an arbitrary record. Distances need not be computed past it.
+        Beyond this move of one contribution the vector moves as for an arbitrary
+        record.
     sensitivity : Sensitivity, default=None
         Sensitivity of the vector to an arbitrary record, in `units`.
     units : tuple of float, default=None
@@ -77,20 +77,17 @@ class QueryRelease(Release):
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        Facts taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true; written in the certificate.
     is_integer : bool, default=False
-        Whether every coordinate of the vector is an integer whatever the table, as
-        counts are: what noise on the integers needs.
+        Whether every coordinate is an integer whatever the table, as counts are.
     ball : pair (center, radius) or Ball, default=None
-        Euclidean ball in which every vector lies, whatever the table: what `query`
-        returns is projected to it. All that is said of the vector is said of the
-        projected one. Not for sums.
+        Euclidean ball to which the vector is projected. All that is said of the vector
+        is said of the projected one. Not for sums.
 
     Examples
     --------
     A mean of values in [0, 1] of a table of a public number of records:
 
-    >>> import numpy as np
     >>> from skpuffer.releases import QueryRelease, Sensitivity
     >>> mean = QueryRelease(
     ...     contribution=lambda X, y: X,
@@ -100,8 +97,6 @@ class QueryRelease(Release):
     ...     n_records=4,
     ...     dim=1,
     ... )
-    >>> mean.run(np.array([[0.0], [0.5], [0.5], [1.0]]))  # not to be released
-    array([0.5])
     >>> mean.record_move(0.1, norm=2, relation="replace")
     0.025
     """
@@ -307,16 +302,6 @@ class Ball:
     Parameters
     ----------
     center : float or array-like of shape (dim,), default=0.0
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.transport import Ball
-    >>> ball = Ball(radius=1.0)
-    >>> ball.holds(np.array([[0.6, 0.8], [0.0, 0.0]]))
-    True
-    >>> ball.project(np.array([3.0, 4.0]))
-    array([0.6, 0.8])
     """
 
     radius: float
@@ -462,8 +447,8 @@ class AdaptiveRelease(QueryRelease):
 
     The sum of a stage may depend on all that was released before. It is accounted for
     once, as a single vector would be: every promise that Gaussian or Laplace noise
-    makes of a vector follows for the whole. There is no vector to compute beforehand,
-    so an estimator releases stage by stage, by :meth:`noisy`.
+    makes of a vector follows for the whole. An estimator releases stage by stage, by
+    :meth:`noisy`.
 
     Parameters
     ----------
@@ -479,7 +464,7 @@ class AdaptiveRelease(QueryRelease):
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        Facts taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true; written in the certificate.
     query, dim, contribution, is_sum, is_integer, factor, units : optional
     modulus, modulus_norm, shift_ceiling, sensitivity, slack, linear, ball : optional
         Facts about one vector, see :class:`QueryRelease`; refused here.
@@ -493,21 +478,17 @@ class AdaptiveRelease(QueryRelease):
 
     Notes
     -----
-    In units of the stages, record by record, stage i moves by at most
-    ``r_i = sensitivity_i / unit_i`` given whatever was released before. The pair of
-    noisy vectors of a stage is then dominated by one of fixed distributions: Gaussians
-    r_i apart in l2, or Laplace distributions of one coordinate r_i apart in l1. Their
-    product dominates the whole adaptive sequence (Dong, Roth and Su 2022, Theorem 3.2;
-    Zhu, Dong and Wang 2022, Theorem 10). The product of the Gaussians is one Gaussian
+    In units of the stages, stage i moves by at most ``r_i = sensitivity_i / unit_i``
+    given whatever was released before. The pair of noisy vectors of a stage is
+    dominated by one of fixed distributions: Gaussians r_i apart in l2, or Laplace
+    distributions of one coordinate r_i apart in l1. Their product dominates the whole
+    adaptive sequence (Dong, Roth and Su 2022, Gaussian differential privacy, Theorem
+    3.2; Zhu, Dong and Wang 2022, Optimal accounting of differential privacy via
+    characteristic function, Theorem 10). The product of the Gaussians is one Gaussian
     pair at the distance ``sqrt(sum(r_i**2))``; that of Laplace distributions is
     dominated by one pair at ``sum(r_i)``, see :class:`~skpuffer.noise.LaplaceNoise`. If
-    k records differ, every r_i is k times as large, so the same holds. For other
-    families of noise no such law is known here, and accountants refuse them.
-
-    References
-    ----------
-    Dong, Roth and Su (2022), Gaussian differential privacy; Zhu, Dong and Wang (2022),
-    Optimal accounting of differential privacy via characteristic function.
+    k records differ, every r_i is k times as large. For other families no such law is
+    known here, and accountants refuse them.
 
     Examples
     --------
@@ -515,11 +496,8 @@ class AdaptiveRelease(QueryRelease):
     >>> from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
     >>> from skpuffer.scenarios import RecordScenario
     >>> one = Sensitivity(add_remove={2: 1.0})
-    >>> release = AdaptiveRelease(
-    ...     n_records=100,
-    ...     stages=[Stage("counts", 8, one, share=0.2), Stage("sums", 3, one, 0.8, 4)],
-    ...     relation="add_remove",
-    ... )
+    >>> stages = [Stage("counts", 8, one, share=0.2), Stage("sums", 3, one, 0.8, 4)]
+    >>> release = AdaptiveRelease(n_records=100, stages=stages, relation="add_remove")
     >>> noise = PrivacyLoss(1.0).calibrate(release, RecordScenario()).noise
     >>> [round(release.deviation(stage, noise), 2) for stage in range(2)]
     [8.34, 8.34]
@@ -625,12 +603,6 @@ class AdaptiveRelease(QueryRelease):
         Returns
         -------
         ndarray of the shape of `exact`
-
-        Raises
-        ------
-        ValueError
-            If the vector has not as many coordinates as its stage says, or is NaN or
-            infinite somewhere, which no noise hides.
         """
         exact = np.asarray(exact, dtype=float)
         of = self.stages[stage]
@@ -664,18 +636,7 @@ class AdaptiveRelease(QueryRelease):
         return self.unit(stage) * float(np.max(noise.std(1)))
 
     def run(self, X: object, y: object = None) -> NoReturn:
-        """Refuse: there is no exact vector before the noisy ones are known.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-        y : array-like of shape (n,), default=None
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Refuse: there is no exact vector before the noisy ones are known."""
         raise type_error("release.adaptive_not_run_whole", name=self.name)
 
 
@@ -719,12 +680,6 @@ def convert_norm(
     bound : float
         Bound of the norm of order `to_norm`; infinite if it depends on an unknown
         `dim`.
-
-    Examples
-    --------
-    >>> from skpuffer.releases import convert_norm
-    >>> convert_norm(1.0, from_norm=2, to_norm=1, dim=4)
-    2.0
     """
     # norms do not grow with their order
     if value == 0 or to_norm >= from_norm or dim == 1:

@@ -39,32 +39,28 @@ class PublicContext:
     bounds : object or None
         Public bounds of the features, as the estimator was given them.
     groups : tuple of int or None
-        Which records belong together (those of a household, say): a number for each
-        record, the same for those of one group. None where nothing is said of it.
+        Which records belong together, such as a household: one number for each record.
     feature_map : object or None
-        Public preprocessing between raw columns and the model's input: a callable of
-        a table, applied to data and prior alike.
+        Public preprocessing between raw columns and the model's input, applied to data
+        and prior alike.
     empirical : tuple or None
         The private rows ``(X, y, secret)``: only under ``prior='empirical'``.
     of_units : bool
-        Whether a record of the release is a unit of privacy with all its rows, of
-        which the mean contributes as one record.
+        Whether a record of the release is a unit of privacy with all its rows, of which
+        the mean contributes as one record.
     pool : tuple or None
         The rows ``(X, y)`` that the table is drawn from, as a query reads them: only
         under a scenario that takes them as known to the attacker.
     size : {'public', 'declared', 'private'}
-        Meaning of `n_records`: the number of records of the table, which is public; a
-        number declared in its place; or, where the number is private, a public bound.
+        Whether `n_records` is the public number of records, a number declared in its
+        place, or, where the number is private, a public bound.
 
     Examples
     --------
-    An estimator states what is public of a table, and a scenario is bound to that:
-
     >>> from skpuffer.releases import PublicContext
-    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> from skpuffer.scenarios import RecordScenario
     >>> context = PublicContext(n_records=100, feature_names=("height",), n_features=1)
-    >>> scenario = AttributeScenario("sex", level="record", prior=BoundedOdds(4.0))
-    >>> scenario.bind(context).context.n_records
+    >>> RecordScenario().bind(context).context.n_records
     100
     """
 
@@ -190,11 +186,11 @@ class SelectionRelease(Release):
 
     Each choice takes the candidate whose score is largest once noise is added. With
     Gumbel noise that is the exponential mechanism: one of score s with probability
-    proportional to ``exp(s / scale)``; it costs what a mechanism of bounded range does,
-    see :class:`~skpuffer.privacy_loss.BoundedRangePair`. With exponential noise it is
-    permute-and-flip, for candidates that are finitely many; a pure promise is all that
-    is known of it, see :class:`~skpuffer.privacy_loss.PurePair`. The release is the
-    candidates and no score, and rounds of choices compose.
+    proportional to ``exp(s / scale)``, at the cost of
+    :class:`~skpuffer.privacy_loss.BoundedRangePair`. With exponential noise it is
+    permute-and-flip, for candidates that are finitely many, at the cost of
+    :class:`~skpuffer.privacy_loss.PurePair`. The release is the candidates and no
+    score, and rounds of choices compose.
 
     Parameters
     ----------
@@ -205,7 +201,7 @@ class SelectionRelease(Release):
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        Facts taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true; written in the certificate.
 
     References
     ----------
@@ -219,9 +215,8 @@ class SelectionRelease(Release):
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
-    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.noise import GumbelNoise
     >>> from skpuffer.releases import SelectionRelease
-    >>> from skpuffer.scenarios import RecordScenario
     >>> @dataclass(frozen=True)
     ... class Counts:
     ...     dim = 1
@@ -234,12 +229,8 @@ class SelectionRelease(Release):
     ...         counts = np.bincount(X.ravel().astype(int), minlength=3)
     ...         return np.array([np.argmax(counts + noise.sample(3, rng))], dtype=float)
     >>> release = SelectionRelease(n_records=100, scores=(Counts(),))
-    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=float("inf"))
-    >>> found = accountant.calibrate(release, RecordScenario())
-    >>> found.noise.family, round(found.noise.scale, 3)
-    ('exponential', 1.0)
     >>> X = np.repeat([0.0, 1.0, 2.0], [5, 5, 90])[:, np.newaxis]
-    >>> release.choose(X, found.noise, np.random.default_rng(0))
+    >>> release.choose(X, GumbelNoise(2.0), np.random.default_rng(0))
     array([2.])
     """
 

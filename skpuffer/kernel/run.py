@@ -1,15 +1,4 @@
-"""How noise is drawn: who pays is told first, and what leaves is on a public grid.
-
-Exact values, noise and their sum are on the grid. Let x be a multiple of the grid g,
-and N noise as theorems have it, a real number. Then ``x + g round(N / g)`` is ``x + N``
-rounded to the grid: it is made of ``x + N`` alone, and so keeps every promise that ``x
-+ N`` does. The rest of the work is to draw ``round(N / g)`` from its own distribution,
-which needs no real number, and to pay for the rounding of x.
-
-Mironov (2012) tells two tables apart by the last digits of a release whose noise is
-drawn in floating point: most numbers cannot be reached from one of them. Here the same
-ones can be reached from both.
-"""
+"""How noise is drawn: who pays is told first, and what leaves is on a public grid."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -85,11 +74,6 @@ def run(
     -------
     object
         All that leaves.
-
-    Raises
-    ------
-    UncertifiedError
-        If the certificate is of another release.
     """
     if certificate.release != release.name or certificate.n_releases != 1:
         raise UncertifiedError(
@@ -160,12 +144,7 @@ _NOISE_BLOCK = 2**13
 def noise_rows(
     noise: Noise, dim: int, n_rows: int, rng: np.random.Generator
 ) -> Iterator[Floats]:
-    """Yield independent draws of noise, several small ones made at a time.
-
-    Yields
-    ------
-    ndarray of shape (dim,)
-    """
+    """Yield independent draws of noise, several small ones made at a time."""
     # by the number of parameters, which is public
     at_once = max(1, _NOISE_BLOCK // dim)
     for start in range(0, n_rows, at_once):
@@ -231,16 +210,18 @@ def add_noise(
 ) -> Floats:
     """Add noise to exact values, on a grid where it is drawn exactly.
 
+    Let x be a multiple of the grid g, and N noise as theorems have it, a real number.
+    Then ``x + g round(N / g)`` is ``x + N`` rounded to the grid: it is made of ``x +
+    N`` alone, and keeps every promise that ``x + N`` does. The same numbers can be
+    reached from two tables, whose last digits could else tell them apart (Mironov 2012,
+    On significance of the least significant bits for differential privacy).
+
     Parameters
     ----------
     exact : ndarray
         Its last axis is the coordinates.
     integer : bool, default=False
         As of `noise_grid`.
-
-    Returns
-    -------
-    ndarray of the shape of `exact`
     """
     grid = None
     if draws_exactly(noise, rng):

@@ -1,9 +1,6 @@
 """Sampling schemes: the choice of records for each step of a run, one class each.
 
-A scheme says all there is to it: how large batches are, how likely a record is in one,
-what a step's sum is divided by, what the batches take for granted, and how they are
-drawn. The cost of a scheme is registered with the accountants, which answer for those
-that they know and for no others.
+A scheme has a cost only where an account is registered for it.
 """
 
 from __future__ import annotations
@@ -49,8 +46,8 @@ class SamplingScheme(ABC):
 
     Examples
     --------
-    Schemes go by their names. One of one's own says what it takes for granted and draws
-    the batches; accountants refuse it until they are told what its steps cost.
+    One of one's own says what it takes for granted and draws the batches. Accountants
+    refuse it until they are told what its steps cost.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
@@ -68,8 +65,10 @@ class SamplingScheme(ABC):
     >>> run = GradientRelease(
     ...     n_records=4, n_steps=3, batch_size=2, sampling=InTurnSampling()
     ... )
-    >>> rng = np.random.default_rng(0)
-    >>> [batch.tolist() for batch in run.sampling.batches(run, rng)]
+    >>> [
+    ...     batch.tolist()
+    ...     for batch in run.sampling.batches(run, np.random.default_rng(0))
+    ... ]
     [[0, 1], [2, 3], [0, 1]]
     """
 
@@ -161,15 +160,10 @@ class FullBatchSampling(SamplingScheme):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.releases import GradientRelease
     >>> run = GradientRelease(n_records=1000, n_steps=2, sampling="full_batch")
-    >>> run.batch_size, run.sampling_rate
-    (1000, 1.0)
-    >>> list(run.sampling.batches(run, np.random.default_rng(0)))  # all rows, each time
-    [None, None]
-    >>> print(run.sampling.statement(run))
-    every step takes all 1000 records
+    >>> print(run.batch_size, run.sampling.statement(run))
+    1000 every step takes all 1000 records
     """
 
     name = "full_batch"
@@ -203,16 +197,10 @@ class PoissonSampling(SamplingScheme):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.releases import GradientRelease
-    >>> run = GradientRelease(
-    ...     n_records=1000, batch_size=100, n_steps=2, sampling="poisson"
-    ... )
-    >>> run.sampling_rate, run.divisor
-    (0.1, 100.0)
-    >>> first, second = run.sampling.batches(run, np.random.default_rng(0))
-    >>> len(first) != len(second)  # 100 are expected, and the divisor
-    True
+    >>> run = GradientRelease(n_records=1000, batch_size=100, n_steps=2)
+    >>> run.sampling.name, run.sampling_rate, run.divisor
+    ('poisson', 0.1, 100.0)
     """
 
     name = "poisson"
@@ -282,13 +270,12 @@ class FixedSizeSampling(SamplingScheme):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.releases import GradientRelease
     >>> run = GradientRelease(
     ...     n_records=1000, batch_size=100, n_steps=2, sampling="fixed_size"
     ... )
-    >>> [len(set(b)) for b in run.sampling.batches(run, np.random.default_rng(0))]
-    [100, 100]
+    >>> run.sampling_rate
+    0.1
     """
 
     name = "fixed_size"
@@ -318,15 +305,12 @@ class WithReplacementSampling(SamplingScheme):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.releases import GradientRelease
     >>> run = GradientRelease(
     ...     n_records=10, batch_size=20, n_steps=2, sampling="with_replacement"
     ... )
     >>> round(run.sampling_rate, 3)  # that a record is drawn at all
     0.878
-    >>> [len(b) for b in run.sampling.batches(run, np.random.default_rng(0))]
-    [20, 20]
     """
 
     name = "with_replacement"
@@ -366,14 +350,12 @@ class ShuffledEpochsSampling(SamplingScheme):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skpuffer.releases import GradientRelease
     >>> run = GradientRelease(
-    ...     n_records=10, batch_size=5, n_steps=2, sampling="shuffled_epochs"
+    ...     n_records=10, batch_size=4, n_steps=6, sampling="shuffled_epochs"
     ... )
-    >>> first, second = run.sampling.batches(run, np.random.default_rng(0))
-    >>> sorted([*first, *second]) == list(range(10))
-    True
+    >>> run.steps_per_epoch, run.n_epochs
+    (3, 2)
     """
 
     name = "shuffled_epochs"
@@ -411,13 +393,7 @@ SCHEMES: dict[str, SamplingScheme] = {
 
 
 def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
-    """Return a sampling scheme, given it or its name.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown.
-    """
+    """Return a sampling scheme, given it or its name."""
     # any scheme is executed; whether it can be accounted for, accountants say
     if isinstance(sampling, SamplingScheme):
         return sampling

@@ -158,13 +158,7 @@ class StepsOfRelease(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse steps that no bound is known for, before any noise is looked at.
-
-        Raises
-        ------
-        UnsupportedError
-            With a clause that gives the reason and the remedy.
-        """
+        """Refuse steps that no bound is known for, before any noise is looked at."""
 
     @abstractmethod
     def under(self, noise: Noise, max_memory: float) -> Accounting:
@@ -176,11 +170,6 @@ class StepsOfRelease(ABC):
             Noise of one step.
         max_memory : float
             In MiB, for the grid of a :class:`~skpuffer.privacy_loss.PrivacyLossCurve`.
-
-        Raises
-        ------
-        UnsupportedError
-            If the noise is none that a bound is known for.
         """
 
 
@@ -413,14 +402,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         return Accounting(curve, cost.shift, source, tight, evidence, stated, steps)
 
     def dominated(self, noise: Noise) -> Dominated:
-        """Return the dominating pairs of these steps under a noise.
-
-        Raises
-        ------
-        UnsupportedError
-            If the gradients are clipped in a norm that bounds none the noise can use,
-            or no bound is known under this noise.
-        """
+        """Return the dominating pairs of these steps under a noise."""
         return self.schemes[type(self.release.sampling)](self, noise)
 
     def _in_one_scale(self, noise: Noise) -> tuple[Noise, float]:
@@ -619,11 +601,6 @@ def steps_of(
         released.
     correlated : bool, default=False
         Whether whoever asks takes steps whose noise is correlated as one mechanism.
-
-    Raises
-    ------
-    UnsupportedError
-        If nothing is known of such steps, with a clause that says why.
     """
     # by exact type: what a subclass of a release adds may cost more
     kind = kinds.get(type(release))

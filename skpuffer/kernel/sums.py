@@ -275,13 +275,7 @@ _OF_STAGES = (GaussianNoise, LaplaceNoise)
 
 
 def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
-    """Refuse noise of which no law of adaptive composition is known here.
-
-    Raises
-    ------
-    UnsupportedError
-        If it is neither Gaussian nor Laplace noise, or has more than one scale.
-    """
+    """Refuse noise of which no law of adaptive composition is known here."""
     # by exact type: a correlation, say, would be another noise
     if type(noise) in _OF_STAGES and noise.dim is None:
         return
@@ -325,11 +319,6 @@ def delta_left(delta: float, event: float, remedy: Statement | str = "") -> floa
         Mass outside the event on which the fact holds.
     remedy : Statement or str, default=''
         Another remedy, for the message.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left.
     """
     # outside of the event nothing is promised: no noise buys that part of delta back
     if event >= delta:

@@ -53,13 +53,11 @@ class VoteRelease(Release):
 
     Each record lies with one teacher, so whatever happens to it changes the votes of
     that teacher alone: in each query one vote moves from one class to another, and two
-    counts change by one. The release is the counts with noise, or a function of them
-    (the leading class); each query may depend on all earlier answers. Records are read
-    through their teachers only, so there is no `contribution`.
-
-    With a `threshold` a query is first tested: only if its largest count, with noise of
-    its own, reaches the threshold is it answered. The test is charged on every query,
-    the counts for as many as may be answered.
+    counts change by one. The release is the counts with noise, or a function of them;
+    each query may depend on all earlier answers. With a `threshold` a query is first
+    tested: only if its largest count, with noise of its own, reaches the threshold is
+    it answered. The test is charged on every query, the counts for as many as may be
+    answered.
 
     Parameters
     ----------
@@ -68,34 +66,29 @@ class VoteRelease(Release):
     n_teachers : int
         Number of voters, at most `n_records`. The assignment of records to teachers
         must not depend on what is in them.
-    n_classes : int
-        Number of classes, at least 2.
-    n_queries : int
-        Number of queries that may be asked.
+    n_classes, n_queries : int
+        Number of classes, at least 2, and of queries that may be asked.
     groups : array-like of shape (n_records,), default=None
-        Which records are dealt together, as households are, or stretches of a series:
-        each group lies whole with one teacher. Kept as numbers from 0. It is public,
-        and the deal reads nothing else of the groups. None deals records singly.
+        Which records are dealt together, as households are: each group lies whole with
+        one teacher. Public. None deals records singly.
     relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
-        Fate of the vote of a teacher whose data changes: it moves, or it joins or
-        leaves. The latter is only for votes in which a voter may be missing; the votes
-        of a query then add up to at most `n_teachers`.
+        Whether the vote of a teacher whose data changes moves, or joins or leaves. The
+        latter is only for votes in which a voter may be missing.
     threshold : float, default=None
         In votes. None answers every query, untested.
     max_answers : int, default=None
-        Largest number of queries that are answered. None is `n_queries`, which is the
-        only choice without a threshold.
+        Largest number of queries that are answered. None is `n_queries`, the only
+        choice without a threshold.
     threshold_noise_ratio : float, default=5.0
         Scale of the test's noise in units of the scale of the counts' noise.
     query : callable of (X, y), default=None
         The counts of all queries, of shape (n_queries, n_classes), where these are
-        fixed in advance: then the votes are one vector as well, by which accountants of
-        queries may account for them. Not with a threshold.
+        fixed in advance: then the votes are one vector as well. Not with a threshold.
     name : str, default='votes'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        Facts taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true; written in the certificate.
 
     References
     ----------
@@ -107,9 +100,8 @@ class VoteRelease(Release):
     --------
     >>> from skpuffer.releases import VoteRelease
     >>> release = VoteRelease(n_records=900, n_teachers=3, n_classes=2, n_queries=4)
-    >>> release.check_votes([[2, 1], [0, 3]])
-    array([[2, 1],
-           [0, 3]])
+    >>> release.check_votes([[2, 1], [0, 3]]).tolist()
+    [[2, 1], [0, 3]]
     """
 
     #: What a certificate says of its last digits, where it is drawn on a grid.
