@@ -97,8 +97,7 @@ class BlocksScenario(Scenario):
     @property
     def table(self) -> str | None:
         """Public name of the table, as the scenario of a block gives it."""
-        name: str | None = getattr(self.scenario, "table", None)
-        return name
+        return getattr(self.scenario, "table", None)
 
     def check(self) -> None:
         """Check the parameters; see the class."""
@@ -246,8 +245,7 @@ class BlocksScenario(Scenario):
         explain = getattr(self.scenario, "explain", None)
         if explain is None:
             raise scenario_error("blocks.explain_without_belief")
-        found: pd.DataFrame = explain(epsilon, delta=delta)
-        return found
+        return explain(epsilon, delta=delta)
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
@@ -399,8 +397,7 @@ class _BoundBlocks(BoundScenario):
             return None
         n = self.context.n_records
         laws = [np.pad(one, (0, n - len(one))) for one in found]
-        worst: Floats = np.max(laws, axis=0)
-        return worst
+        return np.max(laws, axis=0)
 
     @offers(RecordBelief)
     def _belief(self, release: AnyRelease, norm: float) -> RecordBelief:

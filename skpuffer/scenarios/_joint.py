@@ -171,8 +171,7 @@ def _integers(masses: Floats) -> NDArray[np.object_]:
     mantissa, exponent = np.frexp(values)
     exponent[values == 0] = exponent.max()
     mantissa = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
-    whole: NDArray[np.object_] = mantissa << (exponent - exponent.min()).astype(object)
-    return whole
+    return mantissa << (exponent - exponent.min()).astype(object)
 
 
 def _rows(tables: Floats, context: PublicContext) -> Floats:
@@ -272,8 +271,7 @@ class _BoundJointTable(BoundScenario):
         for record in where.reshape(arrays.shape[:2]).T:
             sums += values[record]
         units = release.unit_array
-        found: Floats = release.factor * sums * units
-        return found
+        return release.factor * sums * units
 
     @offers(OutputDistributions)
     def _output_distributions(
@@ -438,8 +436,7 @@ class LawsScenario(Scenario):
 class _BoundLaws(BoundScenario):
     @property
     def _dim(self) -> int:
-        dim: int = self.scenario.laws[0][0].dim
-        return dim
+        return self.scenario.laws[0][0].dim
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not release.is_one_output:

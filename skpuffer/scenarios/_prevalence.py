@@ -299,8 +299,7 @@ class _BoundPrevalence(BoundScenario):
     @cached_property
     def counts(self) -> Count:
         """How many records have the value in either world."""
-        counts: Count = self.scenario.counts(self.context.n_records)
-        return counts
+        return self.scenario.counts(self.context.n_records)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         # where nothing bounds one record's influence, no noise hides it

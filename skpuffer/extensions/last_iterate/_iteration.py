@@ -288,8 +288,7 @@ def gaussian_prior_shifts(
     np.multiply(slopes, smoothness * gap, where=slopes > 0, out=moves)
     # A gradient moves by the smoothness times the record's move, and by no more than
     # from one end of the ball of gradients to the other.
-    shifts: Floats = step_size * np.minimum(2 * lipschitz, moves)
-    return shifts
+    return step_size * np.minimum(2 * lipschitz, moves)
 
 
 # -- the allocation ------------------------------------------------------------------
@@ -339,8 +338,7 @@ def _allocated(shifts: Floats, scales: Floats, contraction: Floats) -> Floats:
     level = isotonic_regression(left * fade / weights, weights=weights).x
     spent = np.zeros_like(shifts)
     spent[start:] = np.maximum(level, 0.0) * weights / fade
-    allocated: Floats = top * spent
-    return allocated
+    return top * spent
 
 
 def _rounded_up(shifts: Floats, scales: Floats, contraction: Floats) -> Floats:

@@ -366,8 +366,7 @@ class VoteUtilityDisplay:
     @property
     def best_betas_(self) -> Floats:
         """Shape of the largest utility of each curve."""
-        best: Floats = np.asarray(self.betas)[np.argmax(self.utilities, axis=1)]
-        return best
+        return np.asarray(self.betas)[np.argmax(self.utilities, axis=1)]
 
     @classmethod
     def from_budget(

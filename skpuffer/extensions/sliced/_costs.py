@@ -169,8 +169,7 @@ class JointSlicedCurve(SlicedCurve, kind="joint_slices"):
         if math.isinf(alpha):
             return np.where(self.squares.max(axis=1) > 0, math.inf, 0.0)
         log_moments = self._log_moments(alpha * (alpha - 1) / 2)
-        divergences: Floats = np.maximum(log_moments / (alpha - 1), 0.0)
-        return divergences
+        return np.maximum(log_moments / (alpha - 1), 0.0)
 
     def _log_moments(self, factor: float) -> Floats:
         """Log of the mean over slices of exp(factor squares), pair by pair."""
@@ -182,8 +181,7 @@ class JointSlicedCurve(SlicedCurve, kind="joint_slices"):
         short = np.expm1(below) @ self.weights
         near = np.log1p(np.maximum(short, -0.5))
         far = logsumexp(below, b=self.weights, axis=1)
-        moments: Floats = largest + np.where(short > -0.5, near, far)
-        return moments
+        return largest + np.where(short > -0.5, near, far)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.to_dict() == other.to_dict()
@@ -235,8 +233,7 @@ class SampledSlicesCurve(JointSlicedCurve, kind="sampled_joint_slices"):
         with np.errstate(divide="ignore"):
             # log(exp(x) - 1), and of the shortfall; minus infinity at zero
             beyond = largest + np.log(-np.expm1(-largest)) + np.log(self.shortfall)
-        moments: Floats = np.logaddexp(super()._log_moments(factor), beyond)
-        return moments
+        return np.logaddexp(super()._log_moments(factor), beyond)
 
 
 @dataclass(frozen=True)

@@ -151,10 +151,7 @@ def _row(
         # The worst case over all masses on a support: everything at its point farthest
         # from some atom of the other distribution.
         x, y = directions @ u.points.T, directions @ v.points.T
-        farthest: Floats = np.maximum(
-            x.max(axis=1) - y.min(axis=1), y.max(axis=1) - x.min(axis=1)
-        )
-        return farthest
+        return np.maximum(x.max(axis=1) - y.min(axis=1), y.max(axis=1) - x.min(axis=1))
     # an unbounded support against a bounded one
     return np.full(len(directions), np.inf)
 

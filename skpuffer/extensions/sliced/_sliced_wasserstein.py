@@ -476,11 +476,9 @@ class SlicedWasserstein(Accountant):
             return np.array([np.linalg.eigvalsh(inside)[0]])
         seen = known.directions / release.unit_array
         if type(noise) is GaussianNoise:
-            spread: Floats = ((seen * np.asarray(noise.std(dim))) ** 2).sum(axis=1)
-            return spread
+            return ((seen * np.asarray(noise.std(dim))) ** 2).sum(axis=1)
         covariance = noise.covariance_matrix(dim)
-        variances: Floats = np.einsum("ki,ij,kj->k", seen, covariance, seen)
-        return variances
+        return np.einsum("ki,ij,kj->k", seen, covariance, seen)
 
 
 # -- sinkhorn-Wasserstein mechanism: noise that covers an entropic W_inf ---------------

@@ -49,8 +49,7 @@ def _(
         moves = np.array([release.record_move(v, norm, "replace") for v in lengths])
         # nothing of a record is read but its contribution
         moves = np.where(lengths == 0, 0.0, moves + release.total_slack(norm))
-    costs: Floats = squareform(np.minimum(moves / most * (1 + _DIGITS), 1.0))
-    return costs
+    return squareform(np.minimum(moves / most * (1 + _DIGITS), 1.0))
 
 
 @pair_costs.register

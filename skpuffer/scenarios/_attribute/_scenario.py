@@ -481,8 +481,7 @@ class AttributeScenario(Scenario):
             return read()
         # its laws are worked out anew for any other rows, bins or names, and each fit
         # asks for the rows several times
-        found: ReferenceTable = MEMORY.found((binned.laws(self),), "coded rows", read)
-        return found
+        return MEMORY.found((binned.laws(self),), "coded rows", read)
 
     @property
     def is_coded(self) -> bool:  # type: ignore[override] # read, never assigned

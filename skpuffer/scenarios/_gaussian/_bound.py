@@ -57,8 +57,7 @@ def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
     except np.linalg.LinAlgError:
         raise scenario_error("gaussian.secret_covariance_singular") from None
     # Sigma_{II} S' = Sigma_{I.}, solved for S'
-    slopes: Floats = cho_solve(factor, covariance[secret]).T
-    return slopes
+    return cho_solve(factor, covariance[secret]).T
 
 
 def certain_part(covariance: Floats, sizes: Floats, error: float) -> Floats:
@@ -135,8 +134,7 @@ class BoundGaussian(BoundScenario):
         # records are stacked one after the other, each with all its columns
         assert self.features is not None  # asked for only where they are known
         starts: Indices = np.arange(self.context.n_records)[:, None] * self.n_columns
-        at: Indices = (starts + np.array(self.features)).ravel()
-        return at
+        return (starts + np.array(self.features)).ravel()
 
     def _series_slopes(self, record: int) -> tuple[list[int], Floats]:
         """Secret coordinates of a record among the stacked ones, and slopes of all."""

@@ -213,8 +213,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
     def _compared(self) -> Booleans:
         # a value without probability at a time is no secret there
         on = self._marginals.possible
-        compared: Booleans = on[:, :, None] & on[:, None, :] & self._pairs
-        return compared
+        return on[:, :, None] & on[:, None, :] & self._pairs
 
     def _power(self, max_lag: int) -> tuple[Floats, Booleans]:
         """Return P, P^2, ... up to `max_lag` at least, and where they have mass."""
@@ -301,8 +300,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
             )
             return measure.table(*back)
 
-        tables: Floats = MEMORY.found((self,), ("first", measure), found)
-        return tables
+        return MEMORY.found((self,), ("first", measure), found)
 
     def _error(
         self, measure: Influence, i: Indices | int, steps: Indices | int

@@ -410,8 +410,7 @@ def _apart(step: Floats) -> Floats:
     one, other = first - same, second - same
     total = other.sum(axis=2)
     scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    apart: Floats = one[..., :, None] * other[..., None, :] * scale[..., None, None]
-    return apart
+    return one[..., :, None] * other[..., None, :] * scale[..., None, None]
 
 
 class BoundMarkovChain(BoundScenario):
@@ -485,8 +484,7 @@ class BoundMarkovChain(BoundScenario):
         states = matched_rows(distinct, self.rows)
         if np.any(states < 0):
             raise scenario_error("markov.records_not_states")
-        rows: Floats = self.rows[states[inverse.ravel()]]
-        return rows
+        return self.rows[states[inverse.ravel()]]
 
     def _check_order(self, X: Any) -> None:
         """Refuse records that their public times put into another order."""

@@ -39,8 +39,7 @@ class Numbers:
 
     def codes(self, column: Any) -> Indices:
         """Index of the number that each value is read as."""
-        found: Indices = np.searchsorted(self.edges, cell_numbers(np.asarray(column)))
-        return found
+        return np.searchsorted(self.edges, cell_numbers(np.asarray(column)))
 
     def read(self, column: Any) -> NDArray[Any]:
         """Return each value as it is read; what is missing stays missing."""
@@ -53,8 +52,7 @@ class Numbers:
     def places(self) -> Floats:
         """Position of each number, such that all lie within a distance of one."""
         width = float(np.ptp(self.values)) or 1.0
-        places: Floats = (np.asarray(self.values, dtype=float) / width)[:, None]
-        return places
+        return (np.asarray(self.values, dtype=float) / width)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +73,7 @@ class Levels:
 
     def read(self, column: Any) -> NDArray[Any]:
         """Return each value as it is read."""
-        read: NDArray[Any] = self.values[self.codes(column)]
-        return read
+        return self.values[self.codes(column)]
 
     @property
     def places(self) -> Floats:
@@ -120,8 +117,7 @@ class Cells:
 
     def read(self, column: Any) -> NDArray[Any]:
         """Return each value as it is read."""
-        read: NDArray[Any] = self.values[self.codes(column)]
-        return read
+        return self.values[self.codes(column)]
 
     @property
     def places(self) -> Floats:
@@ -290,8 +286,7 @@ def target_of(scenario: Any, context: PublicContext) -> Hashable | None:
     if context.n_targets > 1:
         return None
     if scenario.target is not None:
-        name: Hashable = scenario.target
-        return name
+        return scenario.target
     return context.target_name
 
 
@@ -354,8 +349,7 @@ def _codes_of_target(values: Any) -> Indices:
     if np.isnan(numbers).mean() > 0.5:
         numbers = pd.util.hash_array(texts.to_numpy(dtype=object)).astype(float)
     edges = np.nanquantile(numbers, np.linspace(0, 1, 11)[1:-1])
-    found: Indices = np.searchsorted(np.unique(edges), numbers)
-    return found
+    return np.searchsorted(np.unique(edges), numbers)
 
 
 def text_of(value: Any) -> str:

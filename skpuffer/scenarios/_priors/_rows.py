@@ -146,8 +146,7 @@ class PublicRowsBelief(Belief):
             or any(a is not b for a, b in zip(kept[0], key, strict=True))
         ):
             kept = self._kept_laws = key, digest, made()
-        laws: Laws = kept[2]
-        return laws
+        return kept[2]
 
     # Whoever hashes a belief must not see that it was used: so it is always read here,
     # and what was made of it is left out.

@@ -71,8 +71,7 @@ class ReferenceTable:
     def digest(self) -> str:
         """Hash of the content."""
         rows = pd.util.hash_pandas_object(self._frame, index=False).to_numpy()
-        digest: str = joblib.hash([self.named, list(self._frame.columns), rows])
-        return digest
+        return joblib.hash([self.named, list(self._frame.columns), rows])
 
     def __contains__(self, name: Hashable) -> bool:
         # as pandas finds them: True is not the position 1

@@ -168,14 +168,12 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
     @property
     def smallest(self) -> float:
         """Size of the smallest near set."""
-        size: float = min(min(sizes) for _, sizes, *_ in self._records)
-        return size
+        return min(min(sizes) for _, sizes, *_ in self._records)
 
     @property
     def largest(self) -> float:
         """Size of the largest near set."""
-        size: float = max(max(sizes) for _, sizes, *_ in self._records)
-        return size
+        return max(max(sizes) for _, sizes, *_ in self._records)
 
     def worst(
         self,

@@ -139,10 +139,9 @@ class SideQuilts(Quilts):
         self, measure: Influence, a: int | None, b: int | None
     ) -> _InfluenceOfEach:
         """Max-influences of the records on the quilt at lags (a, b)."""
-        found: _InfluenceOfEach = MEMORY.found(
+        return MEMORY.found(
             (self,), ("of", measure, a, b), lambda: self._find(measure, a, b)
         )
-        return found
 
     def _find(
         self, measure: Influence, a: int | None, b: int | None

@@ -199,5 +199,4 @@ def shares(sizes: Indices, n: int) -> Indices:
     counts, left = np.divmod(sizes.astype(np.int64) * n, int(sizes.sum()))
     largest = np.argsort(-left, kind="stable")[: n - int(counts.sum())]
     counts[largest] += 1
-    found: Indices = counts
-    return found
+    return counts

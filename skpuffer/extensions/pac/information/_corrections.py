@@ -311,8 +311,7 @@ def surrogate_terms(
     share = solve_triangular(factor, cholesky(noise, lower=True), lower=True)
     log_ratio = np.linalg.slogdet(spread)[1] - np.linalg.slogdet(noise)[1]
     constant = log_ratio + (share**2).sum() - d
-    terms: Floats = (constant + (white**2).sum(axis=0)) / 2
-    return terms
+    return (constant + (white**2).sum(axis=0)) / 2
 
 
 def decoder_deviation(

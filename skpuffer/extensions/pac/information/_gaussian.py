@@ -304,8 +304,7 @@ def algorithm1(
     if leading.size and leading.min() > radius * math.sqrt(d * c) + 2 * c:
         noise = _linearised(values + 10 * c * v / beta_prime, v)
         return _symmetric((vectors * noise) @ vectors.T)
-    isotropic: Floats = np.eye(d) * ((values.sum() + d * c) / (2 * v))
-    return isotropic
+    return np.eye(d) * ((values.sum() + d * c) / (2 * v))
 
 
 def inflated_covariance(
@@ -392,14 +391,12 @@ def _rotated(
 def _raised(variances: Floats) -> Floats:
     """Variances, none of them less than it may be behind the round-off."""
     share = _ROUND_OFF * (10 + len(variances))
-    raised: Floats = variances.clip(0) + share * variances.max()
-    return raised
+    return variances.clip(0) + share * variances.max()
 
 
 def _linearised(variances: Floats, budget: float) -> Floats:
     spread = np.sqrt(variances)
-    noise: Floats = spread * (spread.sum() / (2 * budget))
-    return noise
+    return spread * (spread.sum() / (2 * budget))
 
 
 def _shaped(variances: Floats, budget: float) -> Floats:
@@ -442,5 +439,4 @@ def _ratio(variances: Floats, shares: Floats) -> Floats:
 
 def _symmetric(matrix: Floats) -> Floats:
     # a product of three matrices is symmetric up to round-off only
-    symmetric: Floats = (matrix + matrix.T) / 2
-    return symmetric
+    return (matrix + matrix.T) / 2

@@ -246,8 +246,7 @@ def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
         raise value_error(
             "pac.noise_and_outputs_dimensions_differ", noise_dim=law.dim, dim=dim
         )
-    found: NoiseLaw = law
-    return found
+    return law
 
 
 def _stated_covariance(noise: Any) -> Floats:

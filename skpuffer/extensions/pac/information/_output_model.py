@@ -185,8 +185,7 @@ class OutputModel:
         away = points - self.mean
         lengths = _lengths(self.spread, away)
         shrink = np.minimum(1.0, self.radius / np.maximum(lengths, 1e-300))
-        clipped: Floats = self.mean + away * shrink[:, None]
-        return clipped
+        return self.mean + away * shrink[:, None]
 
     @cached_property
     def _distinct(self) -> tuple[Floats, Indices]:
@@ -226,8 +225,7 @@ class OutputModel:
         model = np.logaddexp(
             math.log1p(-self.share) + narrow, math.log(self.share) + wide
         )
-        ratios: Floats = np.maximum(own - model, -self.floor)
-        return ratios
+        return np.maximum(own - model, -self.floor)
 
     def bound(
         self,
@@ -276,14 +274,12 @@ class OutputModel:
 
 
 def _whiten(factor: Floats, rows: Floats) -> Floats:
-    white: Floats = solve_triangular(factor, rows.T, lower=True).T
-    return white
+    return solve_triangular(factor, rows.T, lower=True).T
 
 
 def _lengths(shape: Floats, rows: Floats) -> Floats:
     """Lengths of rows in the norm of the inverse of a covariance."""
-    lengths: Floats = np.linalg.norm(_whiten(cholesky(shape, lower=True), rows), axis=1)
-    return lengths
+    return np.linalg.norm(_whiten(cholesky(shape, lower=True), rows), axis=1)
 
 
 def _log_kernel(rows: Floats, atoms: Floats, log_weights: Floats) -> Floats:

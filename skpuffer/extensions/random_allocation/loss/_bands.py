@@ -246,8 +246,7 @@ class Band(NamedTuple):
             )
             alone = own_weights(self.band[k, k], top, order)
             table = last.advanced(table, factors, alone)
-        total: Floats = table.sum(axis=(0, 2))
-        return total
+        return table.sum(axis=(0, 2))
 
     def _fixed_weights(self, fixed: Floats, top: float) -> Floats:
         """Weights of the first bins alone; of shape (n,)."""
@@ -256,10 +255,7 @@ class Band(NamedTuple):
         # ordered pairs of different records in the tuple, twice over
         pairs = np.einsum("ni,ij,nj->n", fixed, part, fixed) - fixed @ np.diag(part)
         exponent = (pairs - top * placed * (placed - 1)) / 2
-        weights: Floats = np.exp(
-            np.minimum(exponent, 0.0) - gammaln(fixed + 1).sum(axis=1)
-        )
-        return weights
+        return np.exp(np.minimum(exponent, 0.0) - gammaln(fixed + 1).sum(axis=1))
 
 
 class Renewal:

@@ -35,8 +35,7 @@ def cyclic_lags(gram: Floats) -> Floats:
     """Return the largest entries ``gram[i, (i + h) % n_bins]`` by h, in a circle."""
     lags = linear_lags(gram)
     # those of i + h >= n_bins are, by symmetry, n_bins - h apart in a row
-    circle: Floats = np.maximum(lags, np.concatenate([lags[:1], lags[:0:-1]]))
-    return circle
+    return np.maximum(lags, np.concatenate([lags[:1], lags[:0:-1]]))
 
 
 def windows(gram: Floats) -> list[Window]:

@@ -81,8 +81,7 @@ def chain_state(cover: Cover, direction: str, accuracy: Accuracy) -> State:
 def _dense_within(low: float, high: float, count: int) -> Floats:
     """Nodes that are denser about zero than far out."""
     ends = math.asinh(low / 2), math.asinh(high / 2)
-    nodes: Floats = 2 * np.sinh(np.linspace(*ends, count))
-    return nodes
+    return 2 * np.sinh(np.linspace(*ends, count))
 
 
 def _growth(part: Axis, size: int, sign: int) -> tuple[Floats, Floats, Floats]:

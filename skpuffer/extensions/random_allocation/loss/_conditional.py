@@ -497,8 +497,7 @@ def _mixture_tail(centres: Floats, spreads: Floats, chance: float) -> Floats:
         likely = ndtr((at - centres) / spreads).min(axis=1).mean(axis=1)
         fine = likely <= chance
         low, high = np.where(fine, middle, low), np.where(fine, high, middle)
-    found: Floats = low
-    return found
+    return low
 
 
 def merged(means: Floats) -> Floats:

@@ -207,7 +207,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
             found = renyi_allocation(gram, alpha[known])
             some = found.add if adding else found.remove
             costs[known] = np.minimum(costs[known], some)
-        return costs.tolist()  # type: ignore[no-any-return]
+        return costs.tolist()
 
     @property
     def directions(self) -> tuple[Pair, ...]:

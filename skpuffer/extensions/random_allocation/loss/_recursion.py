@@ -17,8 +17,7 @@ def normal_mass(low: Floats, high: Floats) -> Floats:
     # by the upper tails where these are the small ones: no digits are lost there
     flip = low > 0
     first, last = np.where(flip, -high, low), np.where(flip, -low, high)
-    mass: Floats = ndtr(last) - ndtr(first)
-    return mass
+    return ndtr(last) - ndtr(first)
 
 
 def split_normal(
@@ -147,11 +146,10 @@ class State(NamedTuple):
     @property
     def loads(self) -> Floats:
         """Loading times state at each pair of nodes, of shape (n_first, n_second)."""
-        load: Floats = np.add.outer(
+        return np.add.outer(
             self.first.loading * self.first.nodes,
             self.second.loading * self.second.nodes,
         )
-        return load
 
     @property
     def start(self) -> Floats:
@@ -175,8 +173,7 @@ class State(NamedTuple):
 
     def backward(self, values: Floats) -> Floats:
         """Return the mean of values of the next state, given this one."""
-        mean: Floats = self.first.moves @ values @ self.second.moves.T
-        return mean
+        return self.first.moves @ values @ self.second.moves.T
 
     def marginals(self, size: int) -> Floats:
         """Return masses of the states of all steps, (size, n_first, n_second)."""
@@ -352,10 +349,7 @@ def states(n_last: int, order: int) -> States:
 def own_weights(entry: float, top: float, order: int) -> Floats:
     """Return the weights of a single bin, by its count from 0 to `order`."""
     count = np.arange(order + 1.0)
-    weights: Floats = np.exp(
-        (entry - top) * count * (count - 1) / 2 - gammaln(count + 1)
-    )
-    return weights
+    return np.exp((entry - top) * count * (count - 1) / 2 - gammaln(count + 1))
 
 
 @lru_cache(maxsize=64)
@@ -395,8 +389,7 @@ def divergences(weights: Floats, top: float, shared: float, n_bins: int) -> Floa
     found += 1e-15 * shared * order * (order - 1)
     # not a number: beyond the range of floats, and nothing is known
     found = np.where(np.isnan(found), math.inf, found)
-    costs: Floats = np.maximum(found / (order - 1), 0.0) + shared * order / 2
-    return costs
+    return np.maximum(found / (order - 1), 0.0) + shared * order / 2
 
 
 def largest_order(orders: object) -> tuple[Floats, int]:
@@ -423,5 +416,4 @@ def interpolated(costs: Floats, orders: Floats) -> Floats:
             part == 0, convex[low], (1 - part) * convex[low] + part * convex[high]
         )
     found = np.where(np.isnan(found) | (orders > whole[-1]), math.inf, found)
-    result: Floats = found / (orders - 1)
-    return result
+    return found / (orders - 1)

@@ -283,8 +283,7 @@ def renyi_delta(
     if direction != "remove":
         # never above what the Rényi divergence of the same Gaussian implies
         found.append(closed_add_delta(gram, epsilon))
-    delta: Floats = np.minimum(unamplified_delta(gram, epsilon), np.max(found, axis=0))
-    return delta
+    return np.minimum(unamplified_delta(gram, epsilon), np.max(found, axis=0))
 
 
 def renyi_epsilon(
@@ -352,8 +351,7 @@ def _unamplified(gram: Floats, orders: Floats) -> Floats:
     norms, rest = np.diag(gram), orders[..., np.newaxis] - 1
     mean = logsumexp((rest + 1) * rest / 2 * norms, axis=-1) - math.log(len(gram))
     # near order one rounding may undercut the mean of the exponents
-    costs: Floats = np.maximum(mean / (orders - 1), orders / 2 * norms.mean())
-    return costs
+    return np.maximum(mean / (orders - 1), orders / 2 * norms.mean())
 
 
 def _best_remove(
@@ -412,5 +410,4 @@ def _closed(gram: Floats, order: int, max_operations: float) -> Floats:
     raised = top * alpha * (alpha - 1) / 2
     found = np.log(sums) + raised - alpha * math.log(n_bins)
     found += 1e-15 * (raised + n_bins + 100)
-    costs: Floats = np.maximum(found / (alpha - 1), 0.0)
-    return costs
+    return np.maximum(found / (alpha - 1), 0.0)

@@ -98,8 +98,7 @@ class NoiseStrategy(Plain):
             for step, noise in enumerate(self.stream(iter(units), n_steps)):
                 total += noise
                 variances[step] += total @ total
-        errors: Floats = np.sqrt(variances)
-        return errors
+        return np.sqrt(variances)
 
     def sensitivity(self, n_batches: int, n_steps: int) -> float:
         """Return how far a record of any one batch moves ``C @ sums`` at most.
@@ -224,7 +223,6 @@ class Restarted(NoiseStrategy, kind="restarted"):
         parts = [known[length] for length in lengths]
         # blocks are independent, and whole ones before count in full
         before = np.cumsum([0.0, *(part[-1] for part in parts[:-1])])
-        errors: Floats = np.sqrt(
+        return np.sqrt(
             np.concatenate([b + part for b, part in zip(before, parts, strict=True)])
         )
-        return errors

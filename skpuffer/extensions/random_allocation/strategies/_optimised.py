@@ -49,8 +49,7 @@ class ToeplitzStrategy(NoiseStrategy):
 
     def matrix(self, n_steps: int) -> Floats:
         """Return C, dense: for figures and tests, and for nothing else."""
-        dense: Floats = toeplitz(self.coefficients(n_steps), np.zeros(n_steps))
-        return dense
+        return toeplitz(self.coefficients(n_steps), np.zeros(n_steps))
 
     def means(self, n_batches: int, n_steps: int) -> Floats:
         """Return what a record adds at most, by its batch; see the base class."""
@@ -64,8 +63,7 @@ class ToeplitzStrategy(NoiseStrategy):
     def prefix_errors(self, n_steps: int) -> Floats:
         """Return the deviation of the noise in each prefix sum; see the base class."""
         sums = np.cumsum(self.inverse_coefficients(n_steps))
-        errors: Floats = np.sqrt(np.cumsum(sums**2))
-        return errors
+        return np.sqrt(np.cumsum(sums**2))
 
 
 def participations(column: Floats, n_batches: int) -> Floats:
@@ -74,16 +72,14 @@ def participations(column: Floats, n_batches: int) -> Floats:
     # row by row of epochs: what is shifted down stands below
     padded = np.zeros(-(-n_steps // n_batches) * n_batches)
     padded[:n_steps] = column
-    sums: Floats = np.cumsum(padded.reshape(-1, n_batches), axis=0).ravel()[:n_steps]
-    return sums
+    return np.cumsum(padded.reshape(-1, n_batches), axis=0).ravel()[:n_steps]
 
 
 def inverted(column: Floats) -> Floats:
     """Return the first column of the inverse of a lower-triangular Toeplitz matrix."""
     impulse = np.zeros(len(column))
     impulse[0] = 1.0
-    inverse: Floats = scipy.signal.lfilter([1.0], np.trim_zeros(column, "b"), impulse)
-    return inverse
+    return scipy.signal.lfilter([1.0], np.trim_zeros(column, "b"), impulse)
 
 
 def _padded(coefficients: tuple[float, ...], n_steps: int) -> Floats:
@@ -126,8 +122,7 @@ def _bands(coefficients: tuple[float, ...], n_rows: int) -> Floats:
     first[: past + 1] = coefficients[::-1]
     below = np.zeros(n_rows)
     below[0] = first[0]
-    bands: Floats = toeplitz(below, first)
-    return bands
+    return toeplitz(below, first)
 
 
 @dataclass(frozen=True)
@@ -184,8 +179,7 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
         bands = _bands(self.column, n_rows)
         # C [past; noise] = draws, solved for the noise
         right = np.hstack([-bands[:, :past], np.eye(n_rows)])
-        weights: Floats = solve_triangular(bands[:, past:], right, lower=True)
-        return weights
+        return solve_triangular(bands[:, past:], right, lower=True)
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
         """Yield the noise of each step; see the base class."""
@@ -344,8 +338,7 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
 def geometric(decays: Floats, weights: Floats, n_steps: int) -> Floats:
     """Return one, and then sums of geometric sequences, of shape (n_steps,)."""
     powers = decays ** np.arange(n_steps - 1)[:, np.newaxis]
-    column: Floats = np.concatenate([[1.0], powers @ weights])
-    return column
+    return np.concatenate([[1.0], powers @ weights])
 
 
 def inverse_buffers(decays: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -124,8 +124,7 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
         lengths = np.arange(1, n_steps + 1)[:, np.newaxis]
         variances = _variances(n_steps.bit_length())
         digits = (lengths >> np.arange(len(variances))) & 1
-        errors: Floats = np.sqrt(digits @ variances)
-        return errors
+        return np.sqrt(digits @ variances)
 
 
 def _variances(n_levels: int) -> Floats:
@@ -340,5 +339,4 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
 
 def _inside(n_steps: int, width: int) -> np.ndarray:
     """Which entries of bands are of columns that there are."""
-    inside: np.ndarray = np.arange(width) <= np.arange(n_steps)[:, np.newaxis]
-    return inside
+    return np.arange(width) <= np.arange(n_steps)[:, np.newaxis]

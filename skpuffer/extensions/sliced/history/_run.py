@@ -338,8 +338,7 @@ class CappedRun:
         exponent = rest * np.array(found)
         with np.errstate(divide="ignore"):
             logs = exponent + np.log(-np.expm1(-exponent)) + log_weights[:, None]
-        costs: Floats = np.logaddexp(0.0, logsumexp(logs, axis=0)) / rest
-        return costs
+        return np.logaddexp(0.0, logsumexp(logs, axis=0)) / rest
 
 
 def _binned(law: tuple[float, ...]) -> tuple[Floats, Floats]:
@@ -455,5 +454,4 @@ def layer_caps(
     starts = np.cumsum((0, *blocks[:-1]))
     lengths = np.sqrt(np.add.reduceat(directions**2, starts, axis=1))
     per_layer = np.asarray(clip_norms, float) * np.asarray(lipschitz, float)
-    caps: Floats = (factor * (lengths @ np.broadcast_to(per_layer, len(blocks)))) ** 2
-    return caps
+    return (factor * (lengths @ np.broadcast_to(per_layer, len(blocks)))) ** 2

@@ -185,5 +185,4 @@ def _upper_positions(n: int, m: int, band: float) -> Indices:
 
 def _largest_excess(upper: Floats, lower: Floats, positions: Indices) -> Floats:
     excess = upper.take(positions, axis=1) - lower[:, : len(positions)]
-    largest: Floats = excess.max(axis=1)
-    return largest
+    return excess.max(axis=1)

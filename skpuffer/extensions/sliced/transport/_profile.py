@@ -172,8 +172,7 @@ class SliceProfile:
         if self.directions is None:
             return np.eye(self.dim) / self.dim
         assert self.weights is not None
-        frame: Floats = self.directions.T @ (self.weights[:, None] * self.directions)
-        return frame
+        return self.directions.T @ (self.weights[:, None] * self.directions)
 
     @cached_property
     def rank(self) -> int:

@@ -164,8 +164,7 @@ def directions_of(
     if scale.shape != (profile.dim,) or not np.all((scale > 0) & np.isfinite(scale)):
         raise value_error("sliced.coordinate_scale_invalid", dim=profile.dim)
     # of directions rather than of points, of which there are more
-    scaled: Floats = profile.directions / scale
-    return scaled
+    return profile.directions / scale
 
 
 def _checked(
