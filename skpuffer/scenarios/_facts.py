@@ -54,8 +54,7 @@ class OutputSamples(Fact):
     >>> from skpuffer.releases import QueryRelease
     >>> from skpuffer.scenarios import JointTableScenario, OutputSamples
     >>> scenario = JointTableScenario(
-    ...     tables=[[0, 0], [0, 1], [1, 0], [1, 1]],
-    ...     probabilities=[0.4, 0.1, 0.1, 0.4],
+    ...     tables=[[0, 0], [0, 1], [1, 0], [1, 1]], probabilities=[0.4, 0.1, 0.1, 0.4]
     ... )
     >>> total = QueryRelease(query=lambda X, y: X.sum(), n_records=2, dim=1)
     >>> fact = scenario.bind(total.context).fact(OutputSamples, total)

@@ -12,11 +12,7 @@ from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants._base import check_order_or_delta
 from skpuffer.accountants._composition import _CompositionAccountant
 from skpuffer.accountants._fields import GRADIENT_FIELDS
-from skpuffer.exceptions import (
-    Statement,
-    unsupported_error,
-    value_error,
-)
+from skpuffer.exceptions import Statement, unsupported_error, value_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed import Reading
 from skpuffer.kernel.noise import gaussian_mu
@@ -382,11 +378,7 @@ class IterationAmplification(_CompositionAccountant):
         )
 
     def _certify_steps(
-        self,
-        steps: StepsOfRelease,
-        fact: Adjacency,
-        bound: BoundScenario,
-        noise: Noise,
+        self, steps: StepsOfRelease, fact: Adjacency, bound: BoundScenario, noise: Noise
     ) -> Claim:
         """Find what a given noise of each step promises."""
         certificate = super()._certify_steps(steps, fact, bound, noise)

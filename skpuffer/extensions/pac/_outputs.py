@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 
 from skpuffer.exceptions import (
     reason_of,
@@ -26,18 +26,10 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import OutputSamples
 
 from .information._atoms import Atoms, Bank
-from .information._certification import (
-    InformationBound,
-    entropy_bound,
-    largest_bound,
-)
+from .information._certification import InformationBound, entropy_bound, largest_bound
 from .information._channel import MixtureChannel
-from .information._laws import (
-    GaussianLaw,
-    LaplaceMarginal,
-    NoiseLaw,
-    ProductLaw,
-)
+from .information._laws import GaussianLaw, LaplaceMarginal, NoiseLaw, ProductLaw
+from .information._objective import DatasetLeakage, SecretLeakage
 
 #: Least variance of the noise along any direction, as a share of the largest and for
 #: each coordinate: more than the rounding of an output that only seems not to vary.
@@ -284,16 +276,8 @@ class ExactPrior:
 
     def bare(self) -> float:
         """Return what leaks without noise, exactly."""
-        atoms = self.atoms
-        if not self.by_column:
-            return atoms.output_entropy
-        return max(self._bare(column) for column in range(atoms.n_secrets))
-
-    def _bare(self, column: int) -> float:
-        prior = self.atoms.secret_probabilities(column)
-        held = prior > 0
-        ratios = rel_entr(self.atoms.given_output(column)[:, held], prior[held])
-        return float((self.atoms.distinct_weights @ ratios).sum())
+        kind = SecretLeakage if self.by_column else DatasetLeakage
+        return kind([self.atoms], []).bare()
 
     def by_covariance(self, law: NoiseLaw) -> float:
         """Bound for certain what leaks of the whole table, by the covariance."""

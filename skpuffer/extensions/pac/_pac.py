@@ -36,10 +36,7 @@ from skpuffer.scenarios import BoundScenario, OutputSamples
 from ._outputs import Outputs
 from .information._atoms import Bank
 from .information._channel import MixtureChannel
-from .information._corrections import (
-    donsker_varadhan_gap,
-    sliced_gap,
-)
+from .information._corrections import donsker_varadhan_gap, sliced_gap
 from .information._gaussian import (
     algorithm1,
     check_basis,
@@ -475,11 +472,7 @@ class PAC(_InformationAccountant):
             )
 
     def _corrected(
-        self,
-        bounded: Bounded,
-        noise: Noise,
-        outputs: Outputs,
-        rng: np.random.Generator,
+        self, bounded: Bounded, noise: Noise, outputs: Outputs, rng: np.random.Generator
     ) -> Bounded:
         """Take off what a release that is not Gaussian tells less than a Gaussian."""
         covariance = outputs.covariance_of(noise)
@@ -506,9 +499,7 @@ class PAC(_InformationAccountant):
                 rng=rng,
             )
             how = Statement(
-                "assume.corrected_by_function",
-                rests=bounded.how,
-                confidence=confidence,
+                "assume.corrected_by_function", rests=bounded.how, confidence=confidence
             )
         return replace(
             bounded,

@@ -339,12 +339,7 @@ class SampledPrivacyLoss(Accountant):
         return kept[:want], 1 - len(kept) / drawn
 
     def _certificate(
-        self,
-        noise: Noise,
-        steps: Any,
-        fact: Adjacency,
-        bound: BoundScenario,
-        seed: int,
+        self, noise: Noise, steps: Any, fact: Adjacency, bound: BoundScenario, seed: int
     ) -> Claim:
         if noise.dim not in (None, 1):
             raise unsupported_error(

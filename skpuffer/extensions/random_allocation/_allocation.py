@@ -22,23 +22,11 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
 
-from .loss._correlated import (
-    CorrelatedAllocationPair,
-)
-from .strategies._base import (
-    NoiseStrategy,
-    Restarted,
-)
+from .loss._correlated import CorrelatedAllocationPair
+from .strategies._base import NoiseStrategy, Restarted
 from .strategies._families import identity
-from .strategies._optimised import (
-    BufferedToeplitz,
-    InverseToeplitz,
-    Toeplitz,
-)
-from .strategies._rows import (
-    BandedRows,
-    PrefixSumTree,
-)
+from .strategies._optimised import BufferedToeplitz, InverseToeplitz, Toeplitz
+from .strategies._rows import BandedRows, PrefixSumTree
 
 #: Bounds by their names.
 METHODS = (
@@ -272,11 +260,7 @@ class RandomAllocation(PrivacyLoss):
         return check_probability(delta=self.delta)
 
     def _certify_steps(
-        self,
-        steps: StepsOfRelease,
-        fact: Adjacency,
-        bound: BoundScenario,
-        noise: Noise,
+        self, steps: StepsOfRelease, fact: Adjacency, bound: BoundScenario, noise: Noise
     ) -> Claim:
         """Find what a given noise of each step promises."""
         certificate = super()._certify_steps(steps, fact, bound, noise)

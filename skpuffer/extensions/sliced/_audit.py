@@ -10,11 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.audit._released import Released, gaussian_noise, read_outputs
-from skpuffer.exceptions import (
-    type_error,
-    unsupported_error,
-    value_error,
-)
+from skpuffer.exceptions import type_error, unsupported_error, value_error
 from skpuffer.kernel.numbers import check_order
 
 from ._divergences import averaged_divergence, joint_divergence

@@ -13,11 +13,7 @@ from skpuffer.distributions import Discrete, Distribution, Gaussian, Samples, Su
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_sum import LatticeSum, step_gap
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import (
-    type_error,
-    unsupported_error,
-    value_error,
-)
+from skpuffer.exceptions import type_error, unsupported_error, value_error
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease

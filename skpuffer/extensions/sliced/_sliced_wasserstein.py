@@ -51,13 +51,7 @@ from ._costs import (
     UniformJoint,
     WorstSlice,
 )
-from ._moves import (
-    SampledWorlds,
-    diameter,
-    moves_along,
-    sampled_worlds,
-    shift_lengths,
-)
+from ._moves import SampledWorlds, diameter, moves_along, sampled_worlds, shift_lengths
 from .transport._dkw import Box
 from .transport._profile import SliceProfile
 

@@ -17,11 +17,7 @@ from skpuffer.distributions._distributions import (
     largest_distance,
 )
 from skpuffer.distributions._weak_cache import is_data, life_of, remembered_with
-from skpuffer.exceptions import (
-    EmpiricalPriorWarning,
-    Statement,
-    scenario_error,
-)
+from skpuffer.exceptions import EmpiricalPriorWarning, Statement, scenario_error
 from skpuffer.kernel.facts import (
     Adjacency,
     CoupledSamples,
@@ -160,10 +156,7 @@ class BoundAttribute(BoundScenario):
             raise scenario_error(
                 "attribute.empirical_secret_not_passed", column=scenario.column
             )
-        warn(
-            Statement("attribute.empirical_prior_leaks"),
-            EmpiricalPriorWarning,
-        )
+        warn(Statement("attribute.empirical_prior_leaks"), EmpiricalPriorWarning)
         frame = to_pandas(X).copy()
         names = matching_names(X)
         if names is None:

@@ -349,9 +349,7 @@ class AttributeScenario(Scenario):
         column: Any = self.column
         if column >= n_features:
             raise scenario_error(
-                "attribute.position_out_of_range",
-                column=column,
-                n_features=n_features,
+                "attribute.position_out_of_range", column=column, n_features=n_features
             )
         return int(column)
 

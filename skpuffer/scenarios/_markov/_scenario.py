@@ -696,10 +696,7 @@ class BoundMarkovChain(BoundScenario):
             ),
         )
         records = Statement(
-            "assume.markov_records_are_chain",
-            n=n,
-            chain=chain,
-            n_states=self.n_states,
+            "assume.markov_records_are_chain", n=n, chain=chain, n_states=self.n_states
         )
         public: tuple[Statement, ...] = ()
         if self.cut is not None:

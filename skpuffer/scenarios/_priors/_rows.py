@@ -328,10 +328,7 @@ class RowBelief(PublicRowsBelief):
         """Return the distributions of a record, worked out once."""
         compared = [getattr(self, name) for name in self._compared]
         return self._once(
-            lambda: self._laws(scenario),
-            *compared,
-            scenario.column,
-            scenario.target,
+            lambda: self._laws(scenario), *compared, scenario.column, scenario.target
         )
 
     def overlap(self, scenario: Any = None) -> Overlap:
@@ -349,11 +346,7 @@ class RowBelief(PublicRowsBelief):
             "prior.wider_conditional" if self.known else "prior.wider_total_variation"
         )
         found: list[tuple[Statement, Overlap]] = [
-            (
-                Statement(which, t=t),
-                NearOverlap(overlap, t),
-            )
-            for t in _OFF
+            (Statement(which, t=t), NearOverlap(overlap, t)) for t in _OFF
         ]
         if self.rest is not None and self.rest.w > 1:
             twice = 2 * float(self.rest.w)

@@ -333,11 +333,7 @@ class SideQuilts(Quilts):
         quilt = [] if a is None else [at - a]
         quilt += [] if b is None else [at + b]
         return QuiltChoice(
-            price,
-            float(self.size(at, a, b)),
-            influence,
-            at,
-            tuple(quilt),
+            price, float(self.size(at, a, b)), influence, at, tuple(quilt)
         )
 
 

@@ -68,12 +68,10 @@ def test_two_signs():
 
 
 @pytest.mark.every_run
-def test_other_divergences():
+def test_success_of_the_best_guess():
     atoms, oracle = priors.signs(), ORACLES["signs"]["unit_noise"]
     channel, bank = MixtureChannel(atoms, [[1.0]]), Bank.quadrature(atoms, 4001)
     assert channel.bayes_success(bank) == pytest.approx(oracle["bayes"], abs=1e-5)
-    assert channel.tv_information(bank) == pytest.approx(oracle["tv"], abs=1e-5)
-    assert channel.chi2_information(bank) == pytest.approx(oracle["chi2"], rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["bimodal", "bernoulli", "sixteen", "outlier"])
@@ -275,10 +273,6 @@ def test_bounds(atoms, noise):
     assert atoms.prior @ channel.atom_leakage(bank) == pytest.approx(value, abs=1e-4)
     # the best guess is no worse than that without the output
     assert channel.bayes_success(bank) >= atoms.distinct_weights.max() - 1e-9
-    # Pinsker, and the divergences' order
-    tv, chi2 = channel.tv_information(bank), channel.chi2_information(bank)
-    assert 2 * tv**2 <= value + 1e-6
-    assert value <= math.log1p(chi2) + 1e-6
     # more noise is a release made worse
     assert exactly(atoms, 2 * noise) <= value + 1e-9
 

@@ -1,6 +1,6 @@
 """The channel from a finite prior to a noisy output: everything its posterior tells."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -185,12 +185,9 @@ class MixtureChannel:
             # the error falls like the root of the draws; a little more to be sure
             n = min(most, int(1.2 * n * min(excess**2, 16.0)) + 1)
 
-    def information_and_mmse(
-        self, bank: Bank, estimator: str = "least"
-    ) -> tuple[Information, Floats]:
+    def information_and_mmse(self, bank: Bank) -> tuple[Information, Floats]:
         """Return the mutual information and the matrix of :meth:`mmse`."""
-        information, moments = self._read(bank, estimator, moments=True)
-        return information, moments
+        return self._read(bank, "least", moments=True)
 
     def mmse(self, bank: Bank) -> Floats:
         """Return E[Cov(M(X) | Y)], the error of the best estimate of the output.
@@ -308,22 +305,8 @@ class MixtureChannel:
 
     def bayes_success(self, bank: Bank) -> float:
         """Return the success, in (0, 1], of the best guess of the distinct output."""
-        return self._mean(bank, lambda posterior: posterior.max(axis=1))
-
-    def chi2_information(self, bank: Bank) -> float:
-        """Return the χ² divergence of the joint law from the marginals' product."""
-        weights = self._weights
-        return self._mean(bank, lambda p: (p**2) @ (1 / weights)) - 1.0
-
-    def tv_information(self, bank: Bank) -> float:
-        """Return the total variation of the joint law from the marginals' product."""
-        weights = self._weights
-        return self._mean(bank, lambda p: np.abs(p - weights).sum(axis=1) / 2)
-
-    def _mean(self, bank: Bank, of: Callable[[Floats], Floats]) -> float:
-        """Mean over the bank of a function of the posterior."""
         return sum(
-            float(bank.weights[chunk.rows] @ of(chunk.posterior))
+            float(bank.weights[chunk.rows] @ chunk.posterior.max(axis=1))
             for chunk in self._posteriors(bank)
         )
 

@@ -125,11 +125,7 @@ _BOLDEST = 0.75
 
 
 def mean_lower_bound(
-    values: ArrayLike,
-    low: float,
-    high: float,
-    gamma: float,
-    method: str = "betting",
+    values: ArrayLike, low: float, high: float, gamma: float, method: str = "betting"
 ) -> float:
     r"""Return a lower confidence bound of a mean from independent bounded draws.
 
@@ -193,11 +189,7 @@ def mean_lower_bound(
 
 
 def mean_upper_bound(
-    values: ArrayLike,
-    low: float,
-    high: float,
-    gamma: float,
-    method: str = "betting",
+    values: ArrayLike, low: float, high: float, gamma: float, method: str = "betting"
 ) -> float:
     """Return an upper confidence bound of a mean; see `mean_lower_bound`.
 
@@ -259,8 +251,4 @@ def _asymptotic(shares: Floats, gamma: float) -> float:
     return float(shares.mean() + norm.ppf(gamma) * error)
 
 
-_BOUNDS = {
-    "betting": _betting,
-    "bernstein": _bernstein,
-    "asymptotic": _asymptotic,
-}
+_BOUNDS = {"betting": _betting, "bernstein": _bernstein, "asymptotic": _asymptotic}

@@ -249,12 +249,7 @@ def check_basis(basis: ArrayLike) -> Floats:
 
 
 def algorithm1(
-    covariance: ArrayLike,
-    *,
-    v: float,
-    beta_prime: float,
-    c: float,
-    radius: float,
+    covariance: ArrayLike, *, v: float, beta_prime: float, c: float, radius: float
 ) -> Floats:
     r"""Return noise by the published rule, whose confidence nobody has stated.
 

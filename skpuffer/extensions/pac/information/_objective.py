@@ -16,6 +16,9 @@ from ._atoms import Atoms, Bank
 from ._channel import MixtureChannel
 from ._laws import GaussianLaw, NoiseLaw
 
+#: A leakage in nats, and what finds its MMSE matrix where that is known.
+Leaked = tuple[float, Callable[[], Floats] | None]
+
 
 @dataclass(frozen=True)
 class Leakage(ABC):
@@ -24,7 +27,7 @@ class Leakage(ABC):
     priors: Sequence[Atoms]
     banks: Sequence[Bank]
 
-    def __call__(self, law: NoiseLaw) -> tuple[float, Callable[[], Floats] | None]:
+    def __call__(self, law: NoiseLaw) -> Leaked:
         """Return the leakage in nats, and a callable for the MMSE matrix E or None.
 
         The gradient of the leakage is -½ Σ⁻¹ E Σ⁻¹.
@@ -35,9 +38,7 @@ class Leakage(ABC):
         return max(found, key=lambda pair: pair[0])
 
     @abstractmethod
-    def _of(
-        self, channel: MixtureChannel, bank: Bank
-    ) -> tuple[float, Callable[[], Floats] | None]:
+    def _of(self, channel: MixtureChannel, bank: Bank) -> Leaked:
         """Leakage under one prior, and its MMSE matrix."""
 
     def bare(self) -> float:
@@ -78,9 +79,7 @@ class DatasetLeakage(Leakage):
 
     sampled: bool = False
 
-    def _of(
-        self, channel: MixtureChannel, bank: Bank
-    ) -> tuple[float, Callable[[], Floats] | None]:
+    def _of(self, channel: MixtureChannel, bank: Bank) -> Leaked:
         information, mmse = channel.information_and_mmse(bank)
         if self.sampled:
             information = channel.leave_one_out(bank)
@@ -103,9 +102,7 @@ class DatasetLeakage(Leakage):
 class SecretLeakage(Leakage):
     """The largest MI(S_i; Y) over the columns of the memberships."""
 
-    def _of(
-        self, channel: MixtureChannel, bank: Bank
-    ) -> tuple[float, Callable[[], Floats] | None]:
+    def _of(self, channel: MixtureChannel, bank: Bank) -> Leaked:
         values = channel.secrets(bank).values
         worst = int(np.argmax(values))
         return float(values[worst]), lambda: channel.secret_mmse(bank, worst)
@@ -128,9 +125,7 @@ class SecretLeakage(Leakage):
 class GivenOthersLeakage(SecretLeakage):
     """The largest MI(U_i; Y | all other U_j) over the columns, which are bits."""
 
-    def _of(
-        self, channel: MixtureChannel, bank: Bank
-    ) -> tuple[float, Callable[[], Floats] | None]:
+    def _of(self, channel: MixtureChannel, bank: Bank) -> Leaked:
         return float(channel.information_given_others().max()), None
 
     @staticmethod
@@ -210,7 +205,7 @@ class Objective:
         `most`.
         """
 
-        def worst(covariance: Floats) -> tuple[float, Callable[[], Floats] | None]:
+        def worst(covariance: Floats) -> Leaked:
             return self.leakage.worst_value(GaussianLaw(covariance)), None
 
         found = self._at_budget(shape, 1e-4, worst, most)
@@ -218,14 +213,14 @@ class Objective:
         value, mmse = self._leak(found.covariance)
         return replace(found, leakage=value, mmse=mmse)
 
-    def _leak(self, covariance: Floats) -> tuple[float, Callable[[], Floats] | None]:
+    def _leak(self, covariance: Floats) -> Leaked:
         return self.leakage(GaussianLaw(covariance))
 
     def _at_budget(
         self,
         shape: Floats,
         tolerance: float,
-        leakage: Callable[[Floats], tuple[float, Callable[[], Floats] | None]],
+        leakage: Callable[[Floats], Leaked],
         budget: float,
     ) -> Candidate:
         """The multiple of a shape at which some leakage is some budget."""

@@ -12,19 +12,8 @@ from scipy.special import ndtr
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats
 
-from ._bins import (
-    Bins,
-    Cover,
-    check_cover,
-    geometric_covers,
-)
-from ._recursion import (
-    Axis,
-    State,
-    axis,
-    normal_mass,
-    summed,
-)
+from ._bins import Bins, Cover, check_cover, geometric_covers
+from ._recursion import Axis, State, axis, normal_mass, summed
 
 
 class Accuracy(NamedTuple):

@@ -38,15 +38,7 @@ _MOST_ORDER = 64
 _ROUNDED = 1e-7
 
 #: Bounds by their names.
-METHODS = (
-    "best",
-    "chain",
-    "blocks",
-    "closed",
-    "renyi",
-    "conditional",
-    "unamplified",
-)
+METHODS = ("best", "chain", "blocks", "closed", "renyi", "conditional", "unamplified")
 
 #: Part of a target that pays for pasts on which conditional composition fails.
 _SHARE = 0.5

@@ -228,10 +228,7 @@ def banded_matrix_factorization(
 
 
 def banded_inverse_factorization(
-    n_steps: int,
-    bandwidth: int,
-    n_batches: int | None = None,
-    objective: str = "mean",
+    n_steps: int, bandwidth: int, n_batches: int | None = None, objective: str = "mean"
 ) -> InverseToeplitz:
     """Return the Toeplitz strategy of banded inverse of least error.
 

@@ -14,12 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
-from skpuffer.exceptions import (
-    Statement,
-    reason_of,
-    unsupported_error,
-    value_error,
-)
+from skpuffer.exceptions import Statement, reason_of, unsupported_error, value_error
 from skpuffer.extensions.sliced.transport._profile import SliceProfile
 from skpuffer.kernel.numbers import Floats, check_non_negative
 from skpuffer.kernel.pairs import seen_excess
