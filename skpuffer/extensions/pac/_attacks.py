@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.stats import multivariate_normal
 
+from skpuffer.accountants import Calibration
 from skpuffer.audit import clopper_pearson
 from skpuffer.audit._released import gaussian_noise
 from skpuffer.exceptions import (
@@ -18,19 +19,19 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.information import fano_bound, posterior_success
-from skpuffer.kernel.numbers import check_count, check_probability
-from skpuffer.privacy import Notion
+from skpuffer.kernel.numbers import (
+    Booleans,
+    Floats,
+    Indices,
+    check_count,
+    check_probability,
+)
+from skpuffer.noise import GaussianNoise, Noise
+from skpuffer.privacy import Certificate, Notion
 from skpuffer.scenarios import OutputSamples
 
 from .information._atoms import Atoms
 from .information._channel import MixtureChannel
-
-if TYPE_CHECKING:
-    from skpuffer.accountants import Calibration
-    from skpuffer.kernel.numbers import Booleans, Floats, Indices
-    from skpuffer.noise import GaussianNoise, Noise
-    from skpuffer.privacy import Certificate
-
 
 #: Posterior probabilities that are held at once: bounds the memory.
 _BLOCK = 2**22

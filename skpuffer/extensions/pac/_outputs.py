@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 from scipy.optimize import brentq
 from scipy.special import entr
 
@@ -270,10 +271,6 @@ class ExactPrior:
     atoms: Atoms
     by_column: bool
 
-    def tells_all(self, law: NoiseLaw) -> bool:
-        """Whether an output through a noise tells as much as without any."""
-        return not law.covariance.any() or len(self.atoms.distinct_points) < 2
-
     def bare(self) -> float:
         """Return what leaks without noise, exactly."""
         kind = SecretLeakage if self.by_column else DatasetLeakage
@@ -292,7 +289,7 @@ class ExactPrior:
         gamma: float,
         n_draws: int,
         method: str,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> ExactBound:
         """Bound what leaks through noise that was fixed beforehand, by fresh draws.
 
@@ -346,7 +343,7 @@ class ExactPrior:
         gamma: float,
         n_draws: int,
         method: str,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> float:
         """Return a scale of noise at which fresh draws are likely to certify a budget.
 
@@ -367,7 +364,7 @@ class ExactPrior:
         return scale
 
     def on_budget(
-        self, law: NoiseLaw, budget: float, n_draws: int, rng: np.random.Generator
+        self, law: NoiseLaw, budget: float, n_draws: int, rng: Generator
     ) -> float:
         """Return a scale of noise at which about so much leaks."""
         bank = Bank.stratified(self.atoms, min(n_draws, _PILOT), rng)
@@ -392,7 +389,7 @@ class ExactPrior:
             return float(channel.secrets(bank).values.max())
         return channel.information(bank).value
 
-    def left_out(self, law: NoiseLaw, n_draws: int, rng: np.random.Generator) -> float:
+    def left_out(self, law: NoiseLaw, n_draws: int, rng: Generator) -> float:
         """Estimate what leaks of a larger prior, of which the atoms are a sample.
 
         Each draw's own atom is left out of the mixture it is compared with, where all

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from skpuffer.accountants import Account, Accountant, Found, accounts_for
@@ -97,6 +98,10 @@ class Bounded:
     draws: tuple[int, float] | None = None
 
 
+#: Noise, what it leaks, and what to warn of.
+Setting = tuple[Noise, Bounded, tuple[Statement, ...]]
+
+
 class _InformationAccountant(Accountant):
     """Base of accountants of mutual information, which have the parameter `budget`.
 
@@ -159,7 +164,9 @@ class _InformationAccountant(Accountant):
         self, outputs: Outputs, bound: BoundScenario, unit: Noise, random_state: Any
     ) -> Found:
         """Set noise, and bound what leaks through it."""
-        seed = seed_of(_spawned(random_state))
+        # apart from the draws of the noise
+        (child,) = spawned(noise_generator(random_state)[0], 1)
+        seed = seed_of(child)
         rng = np.random.default_rng(seed)
         noise, bounded, warnings = self._found(outputs, rng)
         certificate = self._certificate(noise, bounded, outputs, bound, rng)
@@ -193,15 +200,11 @@ class _InformationAccountant(Accountant):
     # -- what a subclass supplies -------------------------------------------------
 
     @abstractmethod
-    def _found(
-        self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
+    def _found(self, outputs: Outputs, rng: Generator) -> Setting:
         """Noise within the budget, what it leaks, and what to warn of."""
 
     @abstractmethod
-    def _bounded(
-        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
-    ) -> Bounded:
+    def _bounded(self, noise: Noise, outputs: Outputs, rng: Generator) -> Bounded:
         """Bound what leaks through a noise that was fixed beforehand."""
 
     # -- the parts ----------------------------------------------------------------
@@ -212,7 +215,7 @@ class _InformationAccountant(Accountant):
         bounded: Bounded,
         outputs: Outputs,
         bound: BoundScenario,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> Claim:
         fact, release = outputs.fact, outputs.release
         certified = bounded.certified and fact.certified
@@ -241,7 +244,7 @@ class _InformationAccountant(Accountant):
         )
 
     def _worst_leakage(
-        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
+        self, noise: Noise, outputs: Outputs, rng: Generator
     ) -> float | None:
         """Estimate what the most exposed secret leaks; None where it is not known."""
         atoms = outputs.atoms
@@ -254,16 +257,9 @@ class _InformationAccountant(Accountant):
         return max(0.0, float(np.max(channel.atom_leakage(bank))))
 
 
-def seed_of(rng: np.random.Generator) -> int:
+def seed_of(rng: Generator) -> int:
     """Draw a seed by which some draws can be made again."""
     return int(rng.integers(2**63))
-
-
-def _spawned(random_state: Any) -> np.random.Generator:
-    """Generator of the draws of an accountant, apart from that of the noise."""
-    rng, _ = noise_generator(random_state)
-    (child,) = spawned(rng, 1)
-    return child
 
 
 # -- pAC privacy by the covariance of the outputs, in its several readings -------------
@@ -425,9 +421,7 @@ class PAC(_InformationAccountant):
 
     # -- what the base asks for ---------------------------------------------------
 
-    def _found(
-        self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
+    def _found(self, outputs: Outputs, rng: Generator) -> Setting:
         self._check_correction(outputs)
         covariance, rests = self._spread(outputs, rng)
         noise = outputs.noise(self._rule(covariance, outputs))
@@ -436,9 +430,7 @@ class PAC(_InformationAccountant):
             warnings = (Statement("pac.algorithm1_estimate_only"),)
         return noise, self._through(noise, covariance, rests, outputs, rng), warnings
 
-    def _bounded(
-        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
-    ) -> Bounded:
+    def _bounded(self, noise: Noise, outputs: Outputs, rng: Generator) -> Bounded:
         self._check_correction(outputs)
         return self._through(noise, *self._spread(outputs, rng), outputs, rng)
 
@@ -450,7 +442,7 @@ class PAC(_InformationAccountant):
         covariance: Floats,
         rests: Bounded,
         outputs: Outputs,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> Bounded:
         """Bound what leaks, by Gaussian outputs of a covariance."""
         leaks = log_det(covariance, outputs.covariance_of(noise))
@@ -472,7 +464,7 @@ class PAC(_InformationAccountant):
             )
 
     def _corrected(
-        self, bounded: Bounded, noise: Noise, outputs: Outputs, rng: np.random.Generator
+        self, bounded: Bounded, noise: Noise, outputs: Outputs, rng: Generator
     ) -> Bounded:
         """Take off what a release that is not Gaussian tells less than a Gaussian."""
         covariance = outputs.covariance_of(noise)
@@ -533,9 +525,7 @@ class PAC(_InformationAccountant):
             radius=radius + float(np.linalg.norm(center)),
         )
 
-    def _spread(
-        self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Floats, Bounded]:
+    def _spread(self, outputs: Outputs, rng: Generator) -> tuple[Floats, Bounded]:
         """Covariance of the outputs, and how far it may be relied on."""
         n = len(outputs.fact.draws)
         if self.method == "algorithm1":
@@ -559,9 +549,7 @@ class PAC(_InformationAccountant):
     def _source(self) -> Statement:
         return Statement("source.pac_privacy", method=self.method)
 
-    def _inflated(
-        self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Floats, Bounded]:
+    def _inflated(self, outputs: Outputs, rng: Generator) -> tuple[Floats, Bounded]:
         """Largest covariance that fresh draws leave possible."""
         check_ball(outputs.release, "PAC(method='confidence')")
         n = len(outputs.fact.draws) if self.n_tables is None else int(self.n_tables)
@@ -614,8 +602,8 @@ _NO_DP = Statement("assume.not_differential_privacy")
 _DETERMINISTIC = Statement("assume.query_deterministic")
 
 _OF_COLUMN = {
-    "record": (Statement("assume.record_seen_by_itself")),
-    "groups": (Statement("assume.group_secret_seen_by_itself")),
+    "record": Statement("assume.record_seen_by_itself"),
+    "groups": Statement("assume.group_secret_seen_by_itself"),
 }
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import (
@@ -26,7 +27,14 @@ from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_covariance
 
 from ._outputs import ExactBound, ExactPrior, Outputs
-from ._pac import Bounded, _InformationAccountant, check_ball, fresh_draws, seed_of
+from ._pac import (
+    Bounded,
+    Setting,
+    _InformationAccountant,
+    check_ball,
+    fresh_draws,
+    seed_of,
+)
 from .information._certification import InformationBound, retry_scale
 from .information._gaussian import waterfill
 from .information._laws import GaussianLaw
@@ -188,9 +196,7 @@ class ResidualPAC(_InformationAccountant):
 
     # -- what the base asks for ---------------------------------------------------
 
-    def _found(
-        self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
+    def _found(self, outputs: Outputs, rng: Generator) -> Setting:
         self._check_regime(outputs)
         if not outputs.exact:
             return self._found_of_sample(outputs, rng)
@@ -210,9 +216,7 @@ class ResidualPAC(_InformationAccountant):
             return noise, self._by_fresh(noise, outputs, rng), (text,)
         return (*self._until_certified(found, outputs, rng), ())
 
-    def _bounded(
-        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
-    ) -> Bounded:
+    def _bounded(self, noise: Noise, outputs: Outputs, rng: Generator) -> Bounded:
         self._check_regime(outputs)
         gamma = 1 - float(self.confidence)
         if self._draws is not None:
@@ -223,7 +227,8 @@ class ResidualPAC(_InformationAccountant):
         if outputs.exact:
             law = outputs.law_of(noise)
             prior = ExactPrior(outputs.atoms, outputs.by_column)
-            if prior.tells_all(law):
+            if not law.covariance.any() or len(outputs.atoms.distinct_points) < 2:
+                # an output tells as much as without any noise
                 return self._without_noise(prior)
             bound = prior.bound(law, gamma, int(self.n_draws), self._bounds, rng)
             return self._of_exact(bound)
@@ -232,9 +237,7 @@ class ResidualPAC(_InformationAccountant):
             return self._estimated(covariance, outputs, rng)
         return self._of_model(self._model_bound(covariance, outputs, rng, gamma))
 
-    def _by_fresh(
-        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
-    ) -> Bounded:
+    def _by_fresh(self, noise: Noise, outputs: Outputs, rng: Generator) -> Bounded:
         """Bound what leaks by draws that can be made again."""
         seed = seed_of(rng)
         bounded = self._bounded(noise, outputs, np.random.default_rng(seed))
@@ -270,11 +273,13 @@ class ResidualPAC(_InformationAccountant):
             )
         return np.asarray(cost * np.outer(units, units))
 
-    def _searched(
-        self, outputs: Outputs, rng: np.random.Generator, **options: Any
-    ) -> FoundNoise:
+    def _searched(self, outputs: Outputs, rng: Generator, **options: Any) -> FoundNoise:
         """Search the least noise, on draws that nothing else is read off."""
-        limit = self.max_secret_leakage
+        limit, n_draws = self.max_secret_leakage, None
+        if outputs.by_column and outputs.atoms.dim > 2:
+            # each of many secrets is looked at in each draw
+            fair = _SEARCHED // outputs.atoms.n_secrets
+            n_draws = min(max(fair, 4000), 40_000)
         return search_noise(
             outputs.atoms,
             float(self.budget),
@@ -283,7 +288,7 @@ class ResidualPAC(_InformationAccountant):
             cost=self._cost(outputs),
             solver=self.solver,
             max_secret_leakage=math.inf if limit is None else float(limit),
-            n_draws=_search_draws(outputs),
+            n_draws=n_draws,
             random_state=rng,
             **options,
         )
@@ -304,7 +309,7 @@ class ResidualPAC(_InformationAccountant):
         )
 
     def _until_certified(
-        self, found: FoundNoise, outputs: Outputs, rng: np.random.Generator
+        self, found: FoundNoise, outputs: Outputs, rng: Generator
     ) -> tuple[Noise, Bounded]:
         """Scale noise up until fresh draws certify it, if that is what is cheapest."""
         prior = ExactPrior(outputs.atoms, outputs.by_column)
@@ -417,9 +422,7 @@ class ResidualPAC(_InformationAccountant):
 
     # -- a sample of a larger prior -----------------------------------------------
 
-    def _found_of_sample(
-        self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
+    def _found_of_sample(self, outputs: Outputs, rng: Generator) -> Setting:
         """Search noise on a sample, and certify it by fresh tables if asked for."""
         found = self._searched(outputs, rng, sampled=True, least_variance=outputs.floor)
         noise = outputs.noise(found.covariance)
@@ -454,7 +457,7 @@ class ResidualPAC(_InformationAccountant):
         self,
         covariance: Floats,
         outputs: Outputs,
-        rng: np.random.Generator,
+        rng: Generator,
         gamma: float,
     ) -> InformationBound:
         """Bound what leaks through noise of a covariance, by fresh tables."""
@@ -475,7 +478,7 @@ class ResidualPAC(_InformationAccountant):
         )
 
     def _estimated(
-        self, covariance: Floats, outputs: Outputs, rng: np.random.Generator
+        self, covariance: Floats, outputs: Outputs, rng: Generator
     ) -> Bounded:
         """Estimate what leaks by outputs drawn of a larger prior."""
         prior = ExactPrior(outputs.atoms, by_column=False)
@@ -488,11 +491,3 @@ class ResidualPAC(_InformationAccountant):
             ),
             source=_SOURCE,
         )
-
-
-def _search_draws(outputs: Outputs) -> int | None:
-    """Draws of a search about many secrets, each of which is looked at in each draw."""
-    if not outputs.by_column or outputs.atoms.dim <= 2:
-        return None
-    fair = _SEARCHED // outputs.atoms.n_secrets
-    return min(max(fair, 4000), 40_000)

@@ -5,28 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import binom
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_order,
     check_positive,
     check_probability,
 )
-from skpuffer.kernel.pairs import PoissonPair, log_mixed
+from skpuffer.kernel.pairs import PoissonPair, ShiftPair, log_mixed
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.noise._generalized_gaussian_loss import loss as privacy_loss
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from skpuffer.kernel.numbers import Floats
-    from skpuffer.kernel.pairs import ShiftPair
 
 
 class MonteCarloCaps(NamedTuple):

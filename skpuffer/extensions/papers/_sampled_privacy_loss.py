@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -21,25 +21,20 @@ from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_non_negative,
     check_positive,
     check_probability,
 )
 from skpuffer.kernel.steps import steps_of
-from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Noise
 from skpuffer.privacy_loss import PoissonPair, ShiftPair
 from skpuffer.releases import GradientRelease
-from skpuffer.scenarios import Adjacency
+from skpuffer.scenarios import Adjacency, BoundScenario
+from skpuffer.utils._types import RandomState
 
 from ._discrepancy_caps import EmpiricalLosses, Sampler, samplers, width_for
-
-if TYPE_CHECKING:
-    from skpuffer.kernel.numbers import Floats
-    from skpuffer.noise import Noise
-    from skpuffer.scenarios import BoundScenario
-    from skpuffer.utils._types import RandomState
-
 
 #: Number of grid points beyond which the mesh is made coarser.
 _MOST_POINTS = 2**22

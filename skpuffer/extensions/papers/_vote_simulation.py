@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammainccinv
 
 from skpuffer.exceptions import value_error
@@ -12,15 +13,14 @@ from skpuffer.inspection import equivalent_noises
 from skpuffer.inspection._drawing import line_options, pyplot
 from skpuffer.inspection._noise_family import check_betas, density
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.numbers import check_count, check_non_negative, check_option
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from skpuffer.kernel.numbers import Floats
-    from skpuffer.noise import GeneralizedGaussianNoise
-    from skpuffer.utils._types import RandomState
-
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_non_negative,
+    check_option,
+)
+from skpuffer.noise import GeneralizedGaussianNoise
+from skpuffer.utils._types import RandomState
 
 #: Probability of noise beyond the range of the quadrature.
 _BEYOND = 1e-16

@@ -22,6 +22,7 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
 
+from .loss._correlated import METHODS as METHODS_OF_BINS
 from .loss._correlated import CorrelatedAllocationPair
 from .strategies._base import NoiseStrategy, Restarted
 from .strategies._families import identity
@@ -29,16 +30,7 @@ from .strategies._optimised import BufferedToeplitz, InverseToeplitz, Toeplitz
 from .strategies._rows import BandedRows, PrefixSumTree
 
 #: Bounds by their names.
-METHODS = (
-    "best",
-    "exact",
-    "chain",
-    "blocks",
-    "closed",
-    "renyi",
-    "conditional",
-    "unamplified",
-)
+METHODS = ("best", "exact", *METHODS_OF_BINS[1:])
 
 #: Those that say nothing of a record that is replaced.
 _ONE_SIDED = ("blocks", "closed", "renyi", "conditional")

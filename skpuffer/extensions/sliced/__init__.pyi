@@ -1,5 +1,5 @@
 from ._audit import SliceDivergences, slice_divergences
-from ._costs import group_privacy_costs, layer_caps, sliced_variance
+from ._costs import group_privacy_costs, sliced_variance
 from ._divergences import (
     averaged_divergence,
     averaged_shift_divergence,
@@ -10,6 +10,7 @@ from ._divergences import (
 )
 from ._moves import sliced_distribution_distances
 from ._sliced_wasserstein import SinkhornWasserstein, SlicedWasserstein
+from .history._run import layer_caps
 from .history._uniform_cap import HistoryUniformCap
 from .transport._dkw import Box, dkw_sliced_distances
 from .transport._profile import SliceProfile

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from skpuffer.accountants import Calibration
 from skpuffer.audit._released import Released, gaussian_noise, read_outputs
 from skpuffer.exceptions import type_error, unsupported_error, value_error
-from skpuffer.kernel.numbers import check_order
+from skpuffer.kernel.numbers import Floats, check_order
+from skpuffer.noise import Noise
 
 from ._divergences import averaged_divergence, joint_divergence
 from .transport._profile import SliceProfile
-
-if TYPE_CHECKING:
-    from skpuffer.accountants import Calibration
-    from skpuffer.kernel.numbers import Floats
-    from skpuffer.noise import Noise
-
 
 #: Step of the first grid, in standard deviations.
 _STEP = 0.125

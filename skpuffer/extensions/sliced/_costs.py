@@ -6,9 +6,10 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
@@ -31,28 +32,6 @@ from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.utils._checks import check_masses
 
 from ._divergences import joint_shift_divergence
-from .history._run import layer_caps
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-__all__ = [
-    "AveragedSlices",
-    "JointSlicedCurve",
-    "JointSlices",
-    "MeanSquareCurve",
-    "SampledSlicesCurve",
-    "ShiftedSphereCurve",
-    "SliceCosts",
-    "SlicedCurve",
-    "UniformAverage",
-    "UniformJoint",
-    "WorstSlice",
-    "group_privacy_costs",
-    "layer_caps",
-    "sliced_variance",
-]
-
 
 #: Logarithms of orders, less one, among which the best is searched for.
 _LOG_ORDERS = np.linspace(math.log(1e-3), math.log(1e6), 125)
@@ -261,15 +240,19 @@ class SliceCosts(ABC):
     """Base of costs of moves along slices, under Gaussian noise."""
 
     @abstractmethod
+    def _mean_square(self, variances: Floats) -> float:
+        """Mean square move in units of the noise, of variances (n_slices,) or (1,)."""
+
     def curve(self, variances: Floats) -> SlicedCurve:
         """Return the curve of noise of variances (n_slices,) or (1,) along slices."""
+        return MeanSquareCurve(self._mean_square(variances))
 
-    @abstractmethod
     def bracket(self, variances: Floats) -> Floats:
         """Return two mean squares between which that of the curve lies.
 
         The divergence of order alpha is between alpha halves of these.
         """
+        return np.full(2, self._mean_square(variances))
 
 
 @dataclass(frozen=True)
@@ -286,13 +269,8 @@ class WorstSlice(SliceCosts):
         """Return the cost of moves along slices, whose weights do not matter."""
         return cls(squares.max(axis=0))
 
-    def curve(self, variances: Floats) -> MeanSquareCurve:
-        """Return the curve of noise of a variance along each slice."""
-        return MeanSquareCurve(float(np.max(self.squares / variances)))
-
-    def bracket(self, variances: Floats) -> Floats:
-        """Return the mean square itself, twice."""
-        return np.full(2, self.curve(variances).square)
+    def _mean_square(self, variances: Floats) -> float:
+        return float(np.max(self.squares / variances))
 
 
 @dataclass(frozen=True)
@@ -302,21 +280,16 @@ class UniformAverage(SliceCosts):
     square: float
     dim: int
 
-    def curve(self, variances: Floats) -> MeanSquareCurve:
-        """Return the curve of noise of at least that variance."""
+    def _mean_square(self, variances: Floats) -> float:
         # the mean of <v, U>^2 over the sphere
-        return MeanSquareCurve(self.square / self.dim / float(np.min(variances)))
-
-    def bracket(self, variances: Floats) -> Floats:
-        """Return the mean square itself, twice."""
-        return np.full(2, self.curve(variances).square)
+        return self.square / self.dim / float(np.min(variances))
 
 
 @dataclass(frozen=True)
 class UniformJoint(UniformAverage):
     """One displacement, along one of all directions that is revealed."""
 
-    def curve(self, variances: Floats) -> ShiftedSphereCurve:  # type: ignore[override]
+    def curve(self, variances: Floats) -> ShiftedSphereCurve:
         """Return the curve of noise of at least that variance."""
         return ShiftedSphereCurve(self.square / float(np.min(variances)), self.dim)
 
@@ -345,14 +318,6 @@ class AveragedSlices(SliceCosts):
     weights: Floats = field(repr=False)
     most: float
     shortfall: float = 0.0
-
-    def curve(self, variances: Floats) -> SlicedCurve:
-        """Return the curve of noise of a variance along each slice."""
-        return MeanSquareCurve(float(self._mean_square(variances)))
-
-    def bracket(self, variances: Floats) -> Floats:
-        """Return the mean square itself, twice."""
-        return np.full(2, self._mean_square(variances))
 
     def _mean_square(self, variances: Floats) -> float:
         mean = float(np.max((self.squares / variances) @ self.weights))

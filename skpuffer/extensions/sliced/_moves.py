@@ -1,10 +1,10 @@
 """How far an output or a distribution moves along slices."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
 from skpuffer.transport import Ball
 
-from .transport._dkw import Box, dkw_sliced_distances
+from .transport._dkw import Box
 from .transport._profile import SliceProfile
 from .transport._sliced import sliced_distances
 
@@ -180,29 +180,6 @@ class SampledWorlds:
     draws: tuple[Floats, ...]
     pairs: tuple[tuple[int, int], ...]
 
-    def moves_along(
-        self,
-        release: QueryRelease,
-        profile: SliceProfile,
-        support: Ball | Box,
-        confidence: float,
-        n_jobs: int | None,
-    ) -> Floats:
-        """Bound the moves along each slice of what was drawn from, (n_pairs, n_slices).
-
-        The output stays in `support`; no bound is too small with probability
-        `confidence`.
-        """
-        return dkw_sliced_distances(
-            self.draws,
-            profile,
-            support=support,
-            confidence=confidence,
-            pairs=self.pairs,
-            coordinate_scale=release.units,
-            n_jobs=n_jobs,
-        )
-
 
 @singledispatch
 def moves_along(
@@ -311,22 +288,16 @@ def diameter(support: Ball | Box, release: QueryRelease) -> float:
 
 def _unordered(fact: OutputDistributions) -> list[_Pair]:
     """Pairs of distributions, each once: W_inf is symmetric."""
-    return _once(
-        ((prior, i, j), (u, v)) for prior, i, j, u, v in fact.pairs_of_distributions()
-    )
+    found: dict[tuple[int, int, int], _Pair] = {}
+    for prior, i, j, u, v in fact.pairs_of_distributions():
+        found.setdefault((prior, min(i, j), max(i, j)), (u, v))
+    return list(found.values())
 
 
 def _displacements(fact: CoupledSamples, release: QueryRelease) -> list[Floats]:
     """Displacements of the draws, in the units of the release, pair by pair."""
     units = release.unit_array
     return [(u - v) / units for *_, u, v in fact.draws]
-
-
-def _once(pairs: Iterable[tuple[tuple[int, int, int], Any]]) -> list[Any]:
-    found: dict[tuple[int, int, int], Any] = {}
-    for (prior, i, j), value in pairs:
-        found.setdefault((prior, min(i, j), max(i, j)), value)
-    return list(found.values())
 
 
 def _is_shift(u: Distribution, v: Distribution) -> bool:

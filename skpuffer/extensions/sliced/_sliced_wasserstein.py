@@ -52,7 +52,7 @@ from ._costs import (
     WorstSlice,
 )
 from ._moves import SampledWorlds, diameter, moves_along, sampled_worlds, shift_lengths
-from .transport._dkw import Box
+from .transport._dkw import Box, dkw_sliced_distances
 from .transport._profile import SliceProfile
 
 _PAPER = Statement("source.sliced_renyi_pufferfish")
@@ -325,8 +325,14 @@ class SlicedWasserstein(Accountant):
             moves = moves_along(fact, release, along, self.n_jobs)
         else:
             # half of what may fail is left to the directions (Thm 4.7)
-            moves = drawn.moves_along(
-                release, along, self._declared(release), 1 - failure / 2, self.n_jobs
+            moves = dkw_sliced_distances(
+                drawn.draws,
+                along,
+                support=self._declared(release),
+                confidence=1 - failure / 2,
+                pairs=drawn.pairs,
+                coordinate_scale=release.units,
+                n_jobs=self.n_jobs,
             )
             assumptions += (Statement("assume.output_draws_independent"),)
         # a projection moves no further than the vector

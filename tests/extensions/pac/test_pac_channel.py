@@ -68,7 +68,7 @@ def test_two_signs():
 
 
 @pytest.mark.every_run
-def test_success_of_the_best_guess():
+def test_other_divergences():
     atoms, oracle = priors.signs(), ORACLES["signs"]["unit_noise"]
     channel, bank = MixtureChannel(atoms, [[1.0]]), Bank.quadrature(atoms, 4001)
     assert channel.bayes_success(bank) == pytest.approx(oracle["bayes"], abs=1e-5)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     floats,
 )
+from skpuffer.noise import GaussianNoise
 from skpuffer.utils._checks import check_covariance, check_masses
 
 from ._atoms import cells_along
@@ -223,16 +224,8 @@ class GaussianKernel:
         return np.asarray(((noise**2).sum(1) - (outputs * solved).sum(1)) / 2)
 
 
-@runtime_checkable
-class HasCovariance(Protocol):
-    """Gaussian noise of any kind, such as those of :mod:`skpuffer.noise`."""
-
-    def covariance_matrix(self, dim: int) -> Floats:
-        """Return the covariance of the noise in `dim` coordinates."""
-
-
 #: What a channel takes for its noise.
-NoiseLike = NoiseLaw | HasCovariance | ArrayLike
+NoiseLike = NoiseLaw | GaussianNoise | ArrayLike
 
 
 def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
@@ -241,20 +234,15 @@ def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
     if not hasattr(law, "kernel"):
         if hasattr(law, "covariance_matrix"):
             law = law.covariance_matrix(dim)
-        law = GaussianLaw(_stated_covariance(law))
+        covariance = floats(law)
+        if covariance is None or covariance.ndim != 2 or len(set(covariance.shape)) > 1:
+            raise value_error("pac.noise_not_a_law")
+        law = GaussianLaw(covariance)
     if law.dim != dim:
         raise value_error(
             "pac.noise_and_outputs_dimensions_differ", noise_dim=law.dim, dim=dim
         )
     return law
-
-
-def _stated_covariance(noise: Any) -> Floats:
-    """Return noise that is said by its covariance, or say what else would do."""
-    array = floats(noise)
-    if array is None or array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise value_error("pac.noise_not_a_law")
-    return array
 
 
 # -- noise of independent coordinates that is not Gaussian -----------------------------

@@ -1,7 +1,7 @@
 """Ways to bound the interactions of bins, so that their counts can be summed over."""
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -135,20 +135,6 @@ def envelope(gram: Floats, n_lags: int, cyclic: bool) -> tuple[Floats, float]:
     beyond = lags[n_lags : n_bins - n_lags + 1] if cyclic else lags[n_lags:]
     shared = float(beyond.max(initial=0.0))
     return np.maximum(lags[:n_lags] - shared, 0.0), shared
-
-
-class Way(Protocol):
-    """A way to bound the Rényi divergences in the direction "remove"."""
-
-    @property
-    def shared(self) -> float:
-        """Largest entry that is not kept apart: none is bounded where it is zero."""
-
-    def cost(self, order: int) -> float:
-        """Return how many operations the orders up to `order` take."""
-
-    def divergences(self, order: int) -> Floats:
-        """Return bounds at the orders 2, 3, ..., `order` in nats."""
 
 
 class Band(NamedTuple):

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_non_negative
 from skpuffer.kernel.plain import Plain
+
+from ..strategies._base import NoiseStrategy
 
 #: Numbers of bins, less one, that a window leaves out: where lags decay slowly, more.
 _WINDOWS_LEFT_OUT = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47)
@@ -63,24 +65,11 @@ def windows(gram: Floats) -> list[Window]:
 _LOUDEST = 100.0
 
 
-class Means(Protocol):
-    """The interface of a strategy of correlated noise."""
-
-    def __hash__(self) -> int:
-        """Equal strategies are accounted once."""
-
-    def means(self, n_batches: int, n_steps: int) -> Floats:
-        """Return what a record adds to the rows of ``C @ sums``, by its batch."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-
-
 @dataclass(frozen=True)
 class Bins(Plain, kind="bins"):
     """The bins of a run, one of which a record is in, by chance and throughout."""
 
-    strategy: Means
+    strategy: NoiseStrategy
     n_batches: int
     n_steps: int
 

@@ -16,7 +16,8 @@ from skpuffer.kernel.numbers import Floats, check_probability
 from skpuffer.kernel.pairs import DominatingPair
 from skpuffer.privacy_loss.allocation._lattice import least_epsilon
 
-from ._bins import Bins, Means
+from ..strategies._base import NoiseStrategy
+from ._bins import Bins
 from ._blocks import block_delta
 from ._chain import by_marks, chain_delta, chain_replaced_delta
 from ._conditional import conditional_delta, conditional_epsilon
@@ -126,7 +127,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     0.0663
     """
 
-    strategy: Means
+    strategy: NoiseStrategy
     n_batches: int
     n_steps: int
     replaced: bool = False

@@ -20,7 +20,7 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.privacy_loss.allocation._sampled import check_gram
 
-from ._bands import Band, Renewal, Way
+from ._bands import Band, Renewal
 from ._recursion import interpolated, largest_order
 
 # Epsilons times bins that are treated at once: bounds the memory.
@@ -368,10 +368,10 @@ def _best_remove(
 
 
 def _least(
-    ways: Iterable[Way], n_bins: int, order: int, max_operations: float
+    ways: Iterable[Band | Renewal], n_bins: int, order: int, max_operations: float
 ) -> tuple[Floats, bool]:
     """Least bounds at whole orders of several ways, each as far as it is affordable."""
-    chosen: list[tuple[Way, int]] = []
+    chosen: list[tuple[Band | Renewal, int]] = []
     for way in ways:
         most = order
         while most >= 2 and way.cost(most) > max_operations:

@@ -166,24 +166,11 @@ def _binomial(trials: int, chance: float) -> Discrepancy:
     return _of(binom(trials, chance), trials if chance else 0, square)
 
 
-def _full_batch(count: int, n: int, size: int, rate: float) -> Discrepancy:
-    return _binomial(count, 1.0)
-
-
-def _poisson(count: int, n: int, size: int, rate: float) -> Discrepancy:
-    return _binomial(count, rate)
-
-
 def _fixed_size(count: int, n: int, size: int, rate: float) -> Discrepancy:
     mean = size * count / n
     # the variance of a hypergeometric law; of a table of one record there is none
     spread = mean * (1 - count / n) * (n - size) / max(1, n - 1)
     return _of(hypergeom(n, count, size), min(count, size), mean**2 + spread)
-
-
-def _with_replacement(count: int, n: int, size: int, rate: float) -> Discrepancy:
-    # one record may be drawn at every draw
-    return _binomial(size, count / n)
 
 
 #: Laws by the exact type of the scheme; of the number of records that differ, of all
@@ -192,10 +179,11 @@ def _with_replacement(count: int, n: int, size: int, rate: float) -> Discrepancy
 DISCREPANCIES: dict[
     type[SamplingScheme], Callable[[int, int, int, float], Discrepancy]
 ] = {
-    FullBatchSampling: _full_batch,
-    PoissonSampling: _poisson,
+    FullBatchSampling: lambda count, n, size, rate: _binomial(count, 1.0),
+    PoissonSampling: lambda count, n, size, rate: _binomial(count, rate),
     FixedSizeSampling: _fixed_size,
-    WithReplacementSampling: _with_replacement,
+    # one record may be drawn at every draw
+    WithReplacementSampling: lambda count, n, size, rate: _binomial(size, count / n),
 }
 
 

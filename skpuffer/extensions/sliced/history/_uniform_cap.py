@@ -367,7 +367,7 @@ class HistoryUniformCap(Accountant):
         # by slice are of one step
         alone = by_law or profile is not None
         values = fact.relation == "replace" and fact.certified
-        certificate = Claim(
+        return Claim(
             notion=self._notion(fact) if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=alpha,
@@ -389,7 +389,6 @@ class HistoryUniformCap(Accountant):
             norm=None if by_law else release.clip_order,
             source=_SOURCES[self.subsampling],
         )
-        return certificate
 
     def _notion(self, fact: Adjacency) -> Notion:
         if self.subsampling == "mean_square":
