@@ -153,9 +153,14 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """
         return X, y
 
-    @abstractmethod
+    #: What it is once bound: its facts declare themselves; see :class:`BoundScenario`.
+    _bound: ClassVar[type["BoundScenario"]]
+
     def bind(self, context: PublicContext) -> "BoundScenario":
         """Bind the scenario to the public facts of a table."""
+        # parameters may have been set since they were last checked
+        self.check()
+        return self._bound(self, context)
 
     def secret_position(
         self, feature_names: Sequence[Hashable] | None, n_features: int
@@ -279,8 +284,10 @@ class BoundScenario(ABC):
     #: Methods by the kind of fact they offer; see :func:`offers`.
     _facts: ClassVar[dict[type[Fact], Callable[..., Fact]]] = {}
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, of: type[Scenario] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if of is not None:
+            of._bound = cls
         # by the mark alone: names of methods are free
         own = {
             method.offers: method
@@ -672,15 +679,14 @@ class RecordScenario(Scenario):
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
-        # parameters may have been set since they were last checked
-        self.check()
+        bound = super().bind(context)
         if self.reads_sizes:
             # of one row nothing would be said of the others
             raise scenario_error("units.sizes_not_read")
         # what was made without regard to it has the exact number in it
         if self.size not in (None, "public") and context.size == "public":
             raise unsupported_error("size.release_with_number", size=self.size)
-        return _BoundRecord(self, context)
+        return bound
 
 
 def check_size_said(size: int | str, relation: str) -> None:
@@ -701,7 +707,7 @@ _NEIGHBOURS = {
 }
 
 
-class _BoundRecord(BoundScenario):
+class _BoundRecord(BoundScenario, of=RecordScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         # where nothing bounds one record's influence, no noise hides it
         return frozenset({Adjacency} if release.is_bounded else ())

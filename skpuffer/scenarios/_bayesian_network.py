@@ -345,6 +345,8 @@ class BayesianNetworkScenario(Scenario):
     1.17
     """
 
+    _bound = BoundNetwork
+
     def __init__(
         self,
         parents: Mapping[Hashable, Sequence[Hashable]],
@@ -470,11 +472,6 @@ class BayesianNetworkScenario(Scenario):
             joint, possible = joint * factor, possible & (factor > 0)
         # rows sum to one up to round-off, and so does their product
         return joint / joint.sum(), possible
-
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return BoundNetwork(self, context)
 
     def __repr__(self) -> str:
         beliefs = 1 if isinstance(self.tables, dict) else len(self.tables)

@@ -247,13 +247,8 @@ class BlocksScenario(Scenario):
             raise scenario_error("blocks.explain_without_belief")
         return explain(epsilon, delta=delta)
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return _BoundBlocks(self, context)
 
-
-class _BoundBlocks(BoundScenario):
+class _BoundBlocks(BoundScenario, of=BlocksScenario):
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         self.members = scenario.members(context)

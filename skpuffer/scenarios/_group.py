@@ -215,11 +215,6 @@ class GroupScenario(Scenario):
         """
         return self._as_attribute().public_record()
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return _BoundGroup(self, context)
-
     def __repr__(self) -> str:
         n_priors = len(self._priors())
         prior = "<table>" if n_priors == 1 else f"<{n_priors} tables>"
@@ -229,7 +224,7 @@ class GroupScenario(Scenario):
         return f"GroupScenario({', '.join(parts)}, prior_as={self.trust!r})"
 
 
-class _BoundGroup(BoundScenario):
+class _BoundGroup(BoundScenario, of=GroupScenario):
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         self._table = BoundAttribute(scenario._as_attribute(), context)
@@ -463,13 +458,8 @@ class DependenceScenario(Scenario):
         check_option(("same_index", "all"), pairs=self.pairs)
         check_units(self)
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return _BoundDependence(self, context)
 
-
-class _BoundDependence(BoundScenario):
+class _BoundDependence(BoundScenario, of=DependenceScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         known = release.is_one_output and release.is_bounded
         return frozenset({OutputSensitivity} if known else ())

@@ -138,11 +138,6 @@ class JointTableScenario(Scenario):
         rows = _rows(self._tables(), context)
         return rows.min(axis=0), rows.max(axis=0)
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return _BoundJointTable(self, context)
-
     def __repr__(self) -> str:
         shape = np.shape(self.tables)
         return (
@@ -182,7 +177,7 @@ def _rows(tables: Floats, context: PublicContext) -> Floats:
     return bound_arrays(context, flat)[0]
 
 
-class _BoundJointTable(BoundScenario):
+class _BoundJointTable(BoundScenario, of=JointTableScenario):
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         tables = scenario._tables()
@@ -427,13 +422,8 @@ class LawsScenario(Scenario):
         if len(dims) > 1:
             raise scenario_error("laws.dimensions_mixed", dims=sorted(dims))
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return _BoundLaws(self, context)
 
-
-class _BoundLaws(BoundScenario):
+class _BoundLaws(BoundScenario, of=LawsScenario):
     @property
     def _dim(self) -> int:
         return self.scenario.laws[0][0].dim

@@ -11,7 +11,7 @@ from skpuffer.distributions._distributions import Samples, cached_distribution_d
 from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.facts import CoupledSamples, Fact, OutputDistributions
 from skpuffer.kernel.numbers import Floats, check_count, check_option, check_probability
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_jobs
 from skpuffer.utils._reading import is_frame, row_count
 
@@ -117,16 +117,11 @@ class SimulatorScenario(Scenario):
             if self.draw_pair is None:
                 raise scenario_error("simulation.confidence_needs_draw_pair")
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return _BoundSimulator(self, context)
-
 
 Result = TypeVar("Result")
 
 
-class _BoundSimulator(BoundScenario):
+class _BoundSimulator(BoundScenario, of=SimulatorScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not release.is_one_output:
             return frozenset()  # simulated is one output alone

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, check_option
-from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import BoundScenario, Scenario, stated
+from skpuffer.scenarios._base import Scenario, stated
 from skpuffer.utils._checks import check_covariance, check_name, check_sizes
 
 from ._bound import MOST_CORNERS, BoundGaussian, half_the_signs, slopes_of
@@ -85,6 +84,8 @@ class GaussianScenario(Scenario):
     >>> round(certificate.sensitivity, 6)
     0.149854
     """
+
+    _bound = BoundGaussian
 
     def __init__(
         self,
@@ -247,11 +248,6 @@ class GaussianScenario(Scenario):
         # distances depend on differences only, so equal ones are listed once
         i, j = np.triu_indices(len(points), 1)
         return None, np.unique(points[j] - points[i], axis=0)
-
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return BoundGaussian(self, context)
 
     def __repr__(self) -> str:
         size = len(np.asarray(self.covariance)) if self.covariance is not None else 0

@@ -285,11 +285,6 @@ class MarkovChainScenario(Scenario):
         rows = self._state_rows(context)
         return rows.min(axis=0), rows.max(axis=0)
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return BoundMarkovChain(self, context)
-
     def __repr__(self) -> str:
         try:
             shape = np.shape(self.transition) or (0,)
@@ -413,7 +408,7 @@ def _apart(step: Floats) -> Floats:
     return one[..., :, None] * other[..., None, :] * scale[..., None, None]
 
 
-class BoundMarkovChain(BoundScenario):
+class BoundMarkovChain(BoundScenario, of=MarkovChainScenario):
     """Facts of a Markov chain; see :class:`MarkovChainScenario`."""
 
     target_assumption = TARGETS_OF_RECORDS

@@ -245,11 +245,6 @@ class SubsampleScenario(Scenario):
         """Return None: groups are of the pool, and not of the table."""
         return
 
-    def bind(self, context: PublicContext) -> BoundScenario:
-        """Bind to the public facts of a table; see :class:`Scenario`."""
-        self.check()
-        return BoundSubsample(self, context)
-
     def __repr__(self) -> str:
         pool: Any = repr(self.pool)
         if not isinstance(self.pool, str):
@@ -334,7 +329,7 @@ _MOST = math.log(_MOST_SUBSETS + 0.5)
 _REMEDY = Statement("subsample.remedy_larger_or_stratified")
 
 
-class BoundSubsample(BoundScenario):
+class BoundSubsample(BoundScenario, of=SubsampleScenario):
     """Facts of a subsample scenario; see :class:`SubsampleScenario`."""
 
     realises: ClassVar[bool] = True
