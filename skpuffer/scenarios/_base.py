@@ -40,6 +40,7 @@ Rows: TypeAlias = Floats | sparse.sparray | sparse.spmatrix
 Pairs = str | Iterable[tuple[Any, Any]]
 
 Kind = TypeVar("Kind", bound=Fact)
+Checked = TypeVar("Checked")
 
 #: Facts that a bound scenario keeps.
 _MOST_FACTS = 32
@@ -464,7 +465,7 @@ def kind_of_units(scenario: Scenario, k: int = 1) -> str | None:
     return f"{k} of {ids}"
 
 
-def stated(check: Callable[..., Floats], **named: Any) -> Floats:
+def stated(check: Callable[..., Checked], **named: Any) -> Checked:
     """Return what a check makes of a parameter; its error is a ScenarioError."""
     try:
         return check(**named)

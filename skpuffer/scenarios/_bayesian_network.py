@@ -163,7 +163,9 @@ class BoundNetwork(BoundScenario):
 
     def _quilts(self, joint: Floats, possible: Booleans) -> ListedQuilts:
         """Quilts of all protected nodes under one belief."""
-        sizes = self._sizes()
+        moves = self.scenario.moves
+        # what each node adds to a near set
+        sizes = np.array([1 if moves is None else moves[n] for n in self.names], float)
         records = [
             record
             for at in self.positions
@@ -180,12 +182,6 @@ class BoundNetwork(BoundScenario):
         }
         # roundings in a mass: one factor for each node, and the sums over the rest
         return ListedQuilts(records, described, joint.ndim + 40)
-
-    def _sizes(self) -> Floats:
-        """Size that each node adds to a near set."""
-        if self.scenario.moves is not None:
-            return np.array([float(self.scenario.moves[n]) for n in self.names])
-        return np.ones(len(self.names))
 
     def _quilts_of(
         self, at: int, joint: Floats, possible: Booleans, weights: Floats

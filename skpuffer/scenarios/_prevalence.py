@@ -187,9 +187,10 @@ class PrevalenceScenario(Scenario):
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
-        if self.relation == "relabel":
-            self._check_target(context)
-        if self._of_target(context):
+        of_target = self._of_target(context)
+        if self.relation == "relabel" and not of_target:
+            raise scenario_error("prevalence.relabel_needs_target", column=self.column)
+        if of_target:
             self._check_value(context)
         bound = _BoundPrevalence(self, context)
         if self.law == "fixed":
@@ -231,10 +232,6 @@ class PrevalenceScenario(Scenario):
         if self.column is None:
             return True
         return context.target_name is not None and self.column == context.target_name
-
-    def _check_target(self, context: PublicContext) -> None:
-        if not self._of_target(context):
-            raise scenario_error("prevalence.relabel_needs_target", column=self.column)
 
     def _check_value(self, context: PublicContext) -> None:
         """Refuse a value that is no public class, or none where there are several."""

@@ -23,6 +23,7 @@ from ._base import (
     finite_output,
     offers,
     resolve_pairs,
+    stated,
 )
 from ._facts import OutputSamples
 from ._priors._tables import bound_arrays
@@ -292,10 +293,7 @@ class _BoundSimulator(BoundScenario, of=SimulatorScenario):
 
 def check_running(n_jobs: Any, verbose: Any) -> None:
     """Refuse parameters by which no simulation can be run."""
-    try:
-        check_jobs(n_jobs=n_jobs)
-    except ValueError as error:
-        raise ScenarioError(*error.args) from None
+    stated(check_jobs, n_jobs=n_jobs)
     check_option((False, True), verbose=verbose)
 
 
@@ -324,7 +322,9 @@ def run_tables(
         outputs = tqdm(outputs, total=n_tables, desc=release.name, unit="table")
     found: list[Floats] = []
     for output, shapes in outputs:
-        _expect(release, shapes)
+        if shapes is not None:
+            # the query refuses a table that gives other shapes than simulated ones
+            release.query.check_shapes(shapes)  # type: ignore[union-attr] # it has shapes
         # of foreign code shapes are known; of other queries their lengths are
         if len(output) != (len(found[0]) if found else release.dim or len(output)):
             raise scenario_error("simulation.release_length_varies", name=release.name)
@@ -353,12 +353,6 @@ def _output(release: QueryRelease, what: object, X: Any, y: Any) -> tuple[Floats
             error=error,
         ) from None
     return output, getattr(release.query, "shapes", None)
-
-
-def _expect(release: QueryRelease, shapes: Any) -> None:
-    """Let the query refuse a table that gives other shapes than simulated ones."""
-    if shapes is not None:
-        release.query.check_shapes(shapes)  # type: ignore[union-attr] # it has shapes
 
 
 def simulated_once(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -302,6 +303,7 @@ def _check_gaps(gaps):
 _MOVES = {"replace_vote": 2, "add_remove_vote": 1}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VoteUtilityDisplay:
     """Probability that a noisy vote names the leader, against the noise's shape.
 
@@ -348,20 +350,11 @@ class VoteUtilityDisplay:
     array([1., 2.])
     """
 
-    def __init__(
-        self,
-        *,
-        betas: ArrayLike,
-        n_queries: ArrayLike,
-        utilities: ArrayLike,
-        scales: ArrayLike | None = None,
-        promise: str | None = None,
-    ):
-        self.betas = betas
-        self.n_queries = n_queries
-        self.utilities = utilities
-        self.scales = scales
-        self.promise = promise
+    betas: ArrayLike
+    n_queries: ArrayLike
+    utilities: ArrayLike
+    scales: ArrayLike | None = None
+    promise: str | None = None
 
     @property
     def best_betas_(self) -> Floats:

@@ -453,13 +453,120 @@ class BoundAttribute(BoundScenario):
         found = Adjacency.arbitrary(count, assumptions, units=units)
         return replace(found, settled=count == 1)
 
+    def _run(
+        self, release: QueryRelease, draws: Iterator[Any], n_tables: int
+    ) -> Floats:
+        """Outputs on tables of prior rows, as they are drawn."""
+        tables = (
+            ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
+            for rows, chosen in draws
+        )
+        options = {"n_jobs": self.scenario.n_jobs, "verbose": self.scenario.verbose}
+        return run_tables(release, tables, n_tables, **options)
+
+    def _outputs(
+        self, release: QueryRelease, draws: Callable[..., Any], n_tables: int, kind: str
+    ) -> Floats:
+        """Outputs on tables of prior rows, found once for each kind of draws."""
+        return simulated_once(
+            self, release, (kind,), lambda: self._run(release, draws(), n_tables)
+        )
+
     @offers(CoupledSamples)
     def _coupled_samples(self, release: QueryRelease, norm: float) -> CoupledSamples:
-        return coupled_samples(self, release)
+        """Outputs on pairs of coupled tables; see :class:`CoupledSamples`."""
+        scenario, n = self.scenario, self.context.n_records
+        couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+        known = [
+            (prior, i, j)
+            for prior, rows in enumerate(self.priors)
+            for i, j in self.pairs
+            if np.any(rows.codes == i) and np.any(rows.codes == j)
+        ]
+
+        def draws() -> Iterator[Any]:
+            for prior, i, j in known:
+                rows = self.priors[prior]
+                rng = np.random.default_rng([int(scenario.random_state), prior, i, j])
+                for _ in range(n_draws):
+                    for chosen in couple(rows, (i, j), n, rng):
+                        yield rows, chosen
+
+        outputs = self._outputs(release, draws, 2 * len(known) * n_draws, "pairs")
+        found = outputs.reshape(len(known), n_draws, 2, -1)
+        return CoupledSamples(
+            draws=tuple(
+                (*at, one[:, 0], one[:, 1])
+                for at, one in zip(known, found, strict=True)
+            ),
+            secrets=self.secrets,
+            certified=False,
+            assumptions=(
+                *self.statements(),
+                Statement(
+                    "assume.simulated_pairs_stand_for_all", n_draws=scenario.n_draws
+                ),
+            ),
+        )
 
     @offers(OutputSamples)
     def _output_samples(self, release: QueryRelease, norm: float) -> OutputSamples:
-        return output_samples(self, release)
+        """Outputs on tables drawn given every secret; see :class:`OutputSamples`."""
+        scenario, n = self.scenario, self.context.n_records
+        couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+        masses = [
+            np.bincount(rows.codes, minlength=len(self.secrets)) / len(rows.codes)
+            for rows in self.priors
+        ]
+        known = [
+            (prior, int(code))
+            for prior, mass in enumerate(masses)
+            for code in np.flatnonzero(mass)
+        ]
+
+        def draws() -> Iterator[Any]:
+            for prior, code in known:
+                rows = self.priors[prior]
+                rng = np.random.default_rng([int(scenario.random_state), prior, code])
+                for _ in range(n_draws):
+                    (chosen,) = couple(rows, (code,), n, rng)
+                    yield rows, chosen
+
+        outputs = self._outputs(release, draws, len(known) * n_draws, "single")
+        # each secret by its mass under the prior, each prior alike
+        weights = [masses[prior][code] / n_draws / len(masses) for prior, code in known]
+
+        def again(n_fresh: int, rng: Any) -> Floats:
+            fresh = fresh_generator(rng)
+
+            def draws() -> Iterator[Any]:
+                for _ in range(n_fresh):
+                    rows = self.priors[fresh.integers(len(self.priors))]
+                    # as likely as its share of the rows, where all records share it
+                    code = (
+                        fresh.choice(rows.codes)
+                        if scenario.level == "dataset"
+                        else None
+                    )
+                    yield rows, positions(rows, code, n, fresh)
+
+            return self._run(release, draws(), n_fresh)
+
+        return OutputSamples(
+            draws=outputs,
+            weights=np.repeat(weights, n_draws),
+            groups=np.repeat([code for _, code in known], n_draws),
+            again=again,
+            # of a sample, tables are drawn of another law than the attacker's belief;
+            # of several beliefs the attacker holds one
+            certified=self.prior_as == "law" and len(self.priors) == 1,
+            assumptions=(
+                *self.statements(),
+                Statement(
+                    "assume.simulated_tables_stand_for_prior", n_outputs=len(outputs)
+                ),
+            ),
+        )
 
 
 @remembered_with(1)
@@ -489,31 +596,6 @@ def positions(rows: Any, code: int | None, n: int, rng: Any) -> Any:
     return among[(rng.random(n) * len(among)).astype(int)]
 
 
-def _run(
-    bound: BoundAttribute, release: QueryRelease, draws: Iterator[Any], n_tables: int
-) -> Floats:
-    """Outputs on tables of prior rows, as they are drawn."""
-    tables = (
-        ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
-        for rows, chosen in draws
-    )
-    options = {"n_jobs": bound.scenario.n_jobs, "verbose": bound.scenario.verbose}
-    return run_tables(release, tables, n_tables, **options)
-
-
-def _outputs(
-    bound: BoundAttribute,
-    release: QueryRelease,
-    draws: Callable[..., Any],
-    n_tables: int,
-    kind: str,
-) -> Floats:
-    """Outputs on tables of prior rows, found once for each kind of draws."""
-    return simulated_once(
-        bound, release, (kind,), lambda: _run(bound, release, draws(), n_tables)
-    )
-
-
 def _one_record_differs(
     rows: PriorRows, codes: tuple[int, ...], n: int, rng: np.random.Generator
 ) -> list[Indices]:
@@ -537,92 +619,3 @@ def _all_records_differ(
 
 
 _COUPLINGS = {"record": _one_record_differs, "dataset": _all_records_differ}
-
-
-def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
-    """Outputs on pairs of coupled tables; see :class:`CoupledSamples`."""
-    scenario, n = bound.scenario, bound.context.n_records
-    couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
-    known = [
-        (prior, i, j)
-        for prior, rows in enumerate(bound.priors)
-        for i, j in bound.pairs
-        if np.any(rows.codes == i) and np.any(rows.codes == j)
-    ]
-
-    def draws() -> Iterator[Any]:
-        for prior, i, j in known:
-            rows = bound.priors[prior]
-            rng = np.random.default_rng([int(scenario.random_state), prior, i, j])
-            for _ in range(n_draws):
-                for chosen in couple(rows, (i, j), n, rng):
-                    yield rows, chosen
-
-    outputs = _outputs(bound, release, draws, 2 * len(known) * n_draws, "pairs")
-    found = outputs.reshape(len(known), n_draws, 2, -1)
-    return CoupledSamples(
-        draws=tuple(
-            (*at, one[:, 0], one[:, 1]) for at, one in zip(known, found, strict=True)
-        ),
-        secrets=bound.secrets,
-        certified=False,
-        assumptions=(
-            *bound.statements(),
-            Statement("assume.simulated_pairs_stand_for_all", n_draws=scenario.n_draws),
-        ),
-    )
-
-
-def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
-    """Outputs on tables drawn given every secret; see :class:`OutputSamples`."""
-    scenario, n = bound.scenario, bound.context.n_records
-    couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
-    masses = [
-        np.bincount(rows.codes, minlength=len(bound.secrets)) / len(rows.codes)
-        for rows in bound.priors
-    ]
-    known = [
-        (prior, int(code))
-        for prior, mass in enumerate(masses)
-        for code in np.flatnonzero(mass)
-    ]
-
-    def draws() -> Iterator[Any]:
-        for prior, code in known:
-            rows = bound.priors[prior]
-            rng = np.random.default_rng([int(scenario.random_state), prior, code])
-            for _ in range(n_draws):
-                (chosen,) = couple(rows, (code,), n, rng)
-                yield rows, chosen
-
-    outputs = _outputs(bound, release, draws, len(known) * n_draws, "single")
-    # each secret by its mass under the prior, each prior alike
-    weights = [masses[prior][code] / n_draws / len(masses) for prior, code in known]
-
-    def again(n_fresh: int, rng: Any) -> Floats:
-        fresh = fresh_generator(rng)
-
-        def draws() -> Iterator[Any]:
-            for _ in range(n_fresh):
-                rows = bound.priors[fresh.integers(len(bound.priors))]
-                # as likely as its share of the rows, where all records share it
-                code = fresh.choice(rows.codes) if scenario.level == "dataset" else None
-                yield rows, positions(rows, code, n, fresh)
-
-        return _run(bound, release, draws(), n_fresh)
-
-    return OutputSamples(
-        draws=outputs,
-        weights=np.repeat(weights, n_draws),
-        groups=np.repeat([code for _, code in known], n_draws),
-        again=again,
-        # of a sample, tables are drawn of another law than the attacker's belief; of
-        # several beliefs the attacker holds one
-        certified=bound.prior_as == "law" and len(bound.priors) == 1,
-        assumptions=(
-            *bound.statements(),
-            Statement(
-                "assume.simulated_tables_stand_for_prior", n_outputs=len(outputs)
-            ),
-        ),
-    )

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -330,15 +331,7 @@ class BoundGaussian(BoundScenario):
             operator_norm(slopes / units, norm)
             for _, slopes, *_ in self._secrets(matrix)
         )
-        coupling = self._coupling()
-        return OutputSensitivity(
-            radius=self.moves * steepest,
-            coupling_id=coupling,
-            assumptions=(
-                *self.statements(),
-                *same_table(coupling, self.scenario.table),
-            ),
-        )
+        return OutputSensitivity(radius=self.moves * steepest, **_together(self))
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
@@ -356,19 +349,7 @@ class BoundGaussian(BoundScenario):
             moves[: len(one)] = np.maximum(moves[: len(one)], one)
         # records that do not move are in both tables
         moves = moves[: max(1, int(np.count_nonzero(moves)))]
-        coupling = self._coupling()
-        return Adjacency(
-            count=len(moves),
-            move=float(moves[0]),
-            moves=moves,
-            relation="replace",
-            coupling_id=coupling,
-            assumptions=(
-                *self.statements(),
-                *same_table(coupling, self.scenario.table),
-                *getattr(release.contribution, "move_assumptions", ()),
-            ),
-        )
+        return _moved(self, release, moves)
 
     def _coupling(self) -> str | None:
         """Name of the coupling that moves the whole table, or None."""
@@ -430,6 +411,26 @@ class BoundGaussian(BoundScenario):
             Statement("assume.gaussian_stated_covariance", n=n, records=records),
             Statement("assume.joint_count_public", n=n),
         )
+
+
+def _together(bound: Any) -> dict[str, Any]:
+    """Coupling of the whole table and what it assumes, as fields of a fact."""
+    coupling = bound._coupling()
+    shared = same_table(coupling, bound.scenario.table)
+    return {"coupling_id": coupling, "assumptions": (*bound.statements(), *shared)}
+
+
+def _moved(bound: Any, release: AnyRelease, moves: Floats) -> Adjacency:
+    """Adjacency of tables whose records move so far, the largest move first."""
+    found = Adjacency(
+        count=len(moves),
+        move=float(moves[0]),
+        moves=moves,
+        relation="replace",
+        **_together(bound),
+    )
+    more = getattr(release.contribution, "move_assumptions", ())
+    return replace(found, assumptions=(*found.assumptions, *more))
 
 
 # -- langevin diffusion observed at public times: its start is secret, and fades -------
@@ -634,15 +635,7 @@ class _BoundDiffusion(BoundScenario):
             for block, s in zip(blocks, shifts, strict=True)
         )
         stacked = operator_norm(matrix, norm) * np.linalg.norm(shifts)
-        coupling = self._coupling()
-        return OutputSensitivity(
-            radius=float(min(apart, stacked)),
-            coupling_id=coupling,
-            assumptions=(
-                *self.statements(),
-                *same_table(coupling, self.scenario.table),
-            ),
-        )
+        return OutputSensitivity(radius=float(min(apart, stacked)), **_together(self))
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
@@ -654,22 +647,10 @@ class _BoundDiffusion(BoundScenario):
         assert n_features is not None  # see `_move`
         assert not isinstance(release, VoteRelease)  # votes have no contribution
         gaps = np.tile(self.scenario.record_shifts()[:, None], (1, n_features))
-        moves: Floats = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
+        moves = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
         # how many records move that far, whichever they are: the largest first
         moves = np.sort(moves)[::-1]
-        coupling = self._coupling()
-        return Adjacency(
-            count=n,
-            move=float(moves[0]),
-            moves=moves,
-            relation="replace",
-            coupling_id=coupling,
-            assumptions=(
-                *self.statements(),
-                *same_table(coupling, self.scenario.table),
-                *getattr(release.contribution, "move_assumptions", ()),
-            ),
-        )
+        return _moved(self, release, moves)
 
     def _coupling(self) -> str | None:
         """Name of the synchronous coupling of both paths, or None if it has none."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skpuffer.distributions._lattice_sum import LatticeSum, mass_error
 from skpuffer.distributions._weak_cache import MEMORY, remembered_with
@@ -25,7 +25,6 @@ from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios._quilts._base import (
     Influence,
     RenyiInfluence,
-    VariationInfluence,
     measure_of,
     relative_error,
 )
@@ -113,17 +112,11 @@ class MixingQuilts(SideQuilts):
         }
 
 
+@dataclass(frozen=True)
 class _PureBound:
     """Bound of an influence in another measure from one of the max-divergence."""
 
-    def __init__(self, measure: RenyiInfluence | VariationInfluence) -> None:
-        self.measure = measure
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _PureBound) and self.measure == other.measure
-
-    def __hash__(self) -> int:
-        return hash((_PureBound, self.measure))
+    measure: Influence
 
     def one(self, bound: Numbers) -> Numbers:
         """Return the bound in the measure wanted."""
@@ -335,7 +328,6 @@ def chain_influence(
     *,
     move: float = math.inf,
     protected: Sequence[int] | None = None,
-    pairs: ArrayLike | None = None,
     assumptions: tuple[Statement, ...] = (),
     life: object = None,
 ) -> MaxInfluence:
@@ -343,27 +335,16 @@ def chain_influence(
 
     `move` is how far one record moves its contribution; quilts are kept with `life`.
     """
-
-    def key(array: ArrayLike, dtype: type = float) -> tuple[Any, ...]:
-        held: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
-        return held.shape, held.tobytes()
-
-    # arrays as hashable keys of the cache
-    protected = None if protected is None else tuple(int(i) for i in protected)
-    pairs = None if pairs is None else key(pairs, bool)
+    among = None if protected is None else tuple(int(i) for i in protected)
     found: list[ChainQuilts] = []
     nothing: ScenarioError | None = None
-    for q, step in chains:
+    for initial, transition in chains:
+        chain = np.asarray(initial, float), np.asarray(transition, float)
         try:
-            quilts = _chain_quilts(
-                life, key(q), key(step), int(n_records), protected, pairs
-            )
+            found.append(_chain_quilts(life, Chains([chain], n_records), among))
         except ScenarioError as error:
             nothing = error  # under this belief there is nothing to keep apart
-        else:
-            found.append(quilts)
-    if not found:
-        assert nothing is not None  # there is a chain
+    if nothing is not None and not found:
         raise nothing
     return MaxInfluence(
         quilts=tuple(found),
@@ -376,22 +357,11 @@ def chain_influence(
 
 @remembered_with(1)
 def _chain_quilts(
-    life: Any,
-    initial: tuple[tuple[int, ...], bytes],
-    transition: tuple[tuple[int, ...], bytes],
-    n_records: int,
-    protected: tuple[int, ...] | None,
-    pairs: tuple[tuple[int, ...], bytes] | None,
+    life: object, chains: Chains, protected: tuple[int, ...] | None
 ) -> ChainQuilts:
     """Quilts of a chain, kept with all that was found of them."""
-
-    def array(key: tuple[tuple[int, ...], bytes], dtype: type = float) -> NDArray[Any]:
-        return np.frombuffer(key[1], dtype=dtype).reshape(key[0])
-
-    compared = None if pairs is None else array(pairs, bool)
-    return ChainQuilts(
-        array(initial), array(transition), n_records, protected, compared
-    )
+    ((initial, transition),) = chains.chains
+    return ChainQuilts(initial, transition, chains.n, protected)
 
 
 # -- algorithm for the distribution of a sum along a chain, chosen by cost -------------

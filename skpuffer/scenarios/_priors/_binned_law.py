@@ -1,6 +1,7 @@
 """The belief that a coded record is distributed as in public rows."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 from sklearn.metrics import pairwise_distances_argmin
 
 from skpuffer.exceptions import Statement, scenario_error
-from skpuffer.kernel.numbers import Floats, Indices
+from skpuffer.kernel.numbers import Indices
 from skpuffer.schema import Schema
 from skpuffer.utils._reading import refuse_mask
 
@@ -18,6 +19,7 @@ from ._rows import Laws, RowBelief
 from ._tables import ordered, secret_values
 
 
+@dataclass(eq=False, repr=False)
 class BinnedRows(Laws):
     """Distributions of a coded record, with its coding and the atoms it may be.
 
@@ -31,21 +33,10 @@ class BinnedRows(Laws):
         Public rows with each value.
     """
 
-    def __init__(
-        self,
-        values: tuple[Any, ...],
-        masses: Floats,
-        known: Indices,
-        coding: Coding,
-        names: tuple[Hashable, ...],
-        atoms: Indices,
-        counts: Indices,
-    ) -> None:
-        super().__init__(values, masses, known)
-        self.coding = coding
-        self.names = names
-        self.atoms = atoms
-        self.counts = counts
+    coding: Coding
+    names: tuple[Hashable, ...]
+    atoms: Indices
+    counts: Indices
 
     def content(self) -> tuple[Any, ...]:
         """All that makes it another belief if it is another; see :class:`Laws`."""

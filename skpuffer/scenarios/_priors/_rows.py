@@ -4,6 +4,7 @@ import copy
 import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from inspect import signature
 from itertools import combinations
 from typing import Any, Self
@@ -30,6 +31,7 @@ from ._overlap import Belief
 from ._tables import ReferenceTable
 
 
+@dataclass(eq=False, repr=False)
 class Laws:
     """Distributions of one record given each value of the secret, on public rows.
 
@@ -43,10 +45,9 @@ class Laws:
         Codes of the columns that an attacker may know.
     """
 
-    def __init__(self, values: tuple[Any, ...], masses: Floats, known: Indices) -> None:
-        self.values = values
-        self.masses = masses
-        self.known = known
+    values: tuple[Any, ...]
+    masses: Floats
+    known: Indices
 
     def content(self) -> tuple[Any, ...]:
         """All that makes it another belief if it is another."""

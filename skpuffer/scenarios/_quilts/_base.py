@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -254,25 +254,7 @@ _BLOCK = 2**20
 _ULP = 2.0**-52
 
 
-class Influence(Protocol):
-    """A measure of influence: of tables, and of their rows."""
-
-    def table(self, distributions: Floats, possible: Booleans) -> Floats:
-        """Return what is kept of the distributions of all pairs of rows."""
-
-    def one(self, table: Floats) -> Floats:
-        """Return the influence on one part."""
-
-    def joint(self, first: Floats, second: Floats) -> Floats:
-        """Return the influence on two independent parts."""
-
-    def error(
-        self, n_states: int, steps: int | Indices, drift: float = 0.0
-    ) -> float | Floats:
-        """Bound the numerical error of an influence."""
-
-
-def measure_of(order: float | str) -> "RenyiInfluence | VariationInfluence":
+def measure_of(order: float | str) -> "Influence":
     """Return the measure of influence: a Rényi divergence or total variation."""
     if order == TOTAL_VARIATION:
         return VariationInfluence()
@@ -400,6 +382,10 @@ class VariationInfluence:
         """Bound of the numerical error of a total variation."""
         # masses are off by r p and r q, so half of the sum of |p - q| by r; twice that
         return 2 * (relative_error(n_states, steps) + drift)
+
+
+#: A measure of influence: of tables, and of their rows.
+Influence = RenyiInfluence | VariationInfluence
 
 
 def relative_error(n_terms: int, steps: int | Indices) -> float | Floats:

@@ -167,7 +167,11 @@ class SubsampleScenario(Scenario):
         check_option((False, True), stratify=self.stratify)
         check_count(random_state=self.random_state, least=0)
         check_running(self.n_jobs, self.verbose)
-        self._check_size()
+        size: Any = self.size
+        if isinstance(size, int | np.integer) and not isinstance(size, bool):
+            check_count(size=size)
+        elif not 0 < check_real(size=size) < 1:
+            raise scenario_error("subsample.size_share_out_of_range", size=size)
         try:
             check_count(n_subsets=self.n_subsets, least=2)
         except ValueError as error:
@@ -179,27 +183,17 @@ class SubsampleScenario(Scenario):
                 raise scenario_error(
                     "subsample.groups_without_secret_groups", secret=self.secret
                 )
-            if not callable(self.groups):
-                self._check_ids()
+            try:
+                if not callable(self.groups):
+                    read_groups(self.groups)
+            except (TypeError, ValueError) as error:
+                raise scenario_error(
+                    "subsample.groups_ids_invalid", error=error
+                ) from None
         self._check_together()
         # of a pool that is at hand all is known by now
         if not self.draws_from_pool:
             self.drawn(row_count(pool_rows(self.pool)[0]))
-
-    def _check_ids(self) -> None:
-        """Refuse groups that are no ids."""
-        try:
-            read_groups(self.groups)
-        except (TypeError, ValueError) as error:
-            raise scenario_error("subsample.groups_ids_invalid", error=error) from None
-
-    def _check_size(self) -> None:
-        """Refuse a size that is neither a count nor a share."""
-        size: Any = self.size
-        if isinstance(size, int | np.integer) and not isinstance(size, bool):
-            check_count(size=size)
-        elif not 0 < check_real(size=size) < 1:
-            raise scenario_error("subsample.size_share_out_of_range", size=size)
 
     def _check_together(self) -> None:
         """Refuse parameters that contradict each other."""
@@ -470,8 +464,12 @@ class BoundSubsample(BoundScenario, of=SubsampleScenario):
         def find() -> Floats:
             options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
             found = run_tables(release, tables(), n_runs, **options)
-            if again:
-                _refuse_chance(release, found[0], found[-1])
+            # threads may add up in any order: that much is no chance
+            slack = 1e-9 * np.abs(found[0]).max(initial=0)
+            if again and not np.allclose(found[0], found[-1], rtol=1e-6, atol=slack):
+                raise scenario_error(
+                    "subsample.query_not_deterministic", name=release.name
+                )
             return found[: len(masks)]
 
         if not remember:
@@ -565,14 +563,6 @@ class BoundSubsample(BoundScenario, of=SubsampleScenario):
         """Short name of what is secret, by what it is of each subset."""
         codes = self._memberships(self._subsets[0], None)
         return str(joblib.hash(codes, hash_name="sha1"))[:8]
-
-
-def _refuse_chance(release: QueryRelease, first: Floats, second: Floats) -> None:
-    """Refuse a query that is another on one and the same table."""
-    # threads may add up in any order: that much is no chance
-    if np.allclose(first, second, rtol=1e-6, atol=1e-9 * np.abs(first).max(initial=0)):
-        return
-    raise scenario_error("subsample.query_not_deterministic", name=release.name)
 
 
 def _taken(X: Any, y: Any, mask: Any) -> tuple[Any, Any]:
