@@ -10,11 +10,13 @@ from scipy.optimize import minimize
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.accountants._budget_split import (
+    certificate_of_share,
     common_scale,
     relative_noise,
     shares_of_least_error,
 )
 from skpuffer.noise import GaussianNoise
+from skpuffer.privacy import compose
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -39,6 +41,12 @@ def test_gaussian_costs_leave_room_up_to_the_root_of_their_squares(shares, targe
     )
     known = target / math.sqrt(sum(share**2 for share in shares))
     assert known * (1 - 2e-4) <= scale <= known * (1 + 1e-9)
+
+
+def test_certificates_of_shares_add_up_to_the_whole():
+    whole = PrivacyLoss(0.8, 1e-5, noise="gaussian")
+    parts = [certificate_of_share(whole, RecordScenario(), s) for s in (0.2, 0.3, 0.5)]
+    assert compose(parts, delta=1e-5).epsilon == pytest.approx(0.8, rel=1e-6)
 
 
 @given(shares=SHARES, target=st.floats(1e-3, 50.0), power=st.floats(0.5, 2.0))
