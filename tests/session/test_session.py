@@ -278,6 +278,10 @@ def test_seeds_and_other_scenarios_are_refused():
         with refused(ValueError, "session.scenario_differs"):
             held.fit(PrivateMean(other), columns=["age"], share=0.1)
     assert held.left == 1
+    limited = session(unit="person", max_rows=2)
+    with refused(ValueError, "session.scenario_differs"):
+        of_more = RecordScenario(unit="person", max_rows=3)
+        limited.fit(PrivateMean(of_more), columns=["age"], share=0.1)
     for beside in ({"unit": "person"}, {"max_rows": 2}):
         with refused(ValueError, "session.unit_beside_scenario"):
             session(scenario=RecordScenario(), **beside)
