@@ -108,6 +108,18 @@ def random_parameters(rng, shape, radius):
     )
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_points_of_records_are_of_clipped_rows(name):
+    """Rows that clipping makes equal are no distance apart."""
+    loss, n_classes = LOSSES[name]
+    record = RecordGradient(
+        loss=loss, data_norm=2.0, intercept=0.5, n_classes=n_classes
+    )
+    found = record.clipped(0.3, 4.0)
+    X, y = np.array([[3.0, 4.0], [-5.0, 12.0]]), np.array([0, 1])
+    np.testing.assert_allclose(found.point(X, y), found.point(10 * X, y))
+
+
 @pytest.mark.parametrize("radius", [None, 4.0])
 @pytest.mark.parametrize("name", LOSSES)
 def test_no_clipped_gradient_moves_further_than_stated(name, radius):
