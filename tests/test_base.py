@@ -741,6 +741,23 @@ def test_what_a_scenario_draws_of_a_pool_is_what_is_released_of(monkeypatch):
     assert y is None and rng is not generator
 
 
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_each_fit_draws_its_own_subset_of_a_pool(monkeypatch):
+    """From the system's entropy, or from the seed of the fit."""
+    told = []
+
+    def realise(self, rows, y, rng):
+        told.append(rng.random())
+        return rows, y
+
+    monkeypatch.setattr(_BoundRecord, "realises", True)
+    monkeypatch.setattr(_BoundRecord, "realise", realise, raising=False)
+    for seed in (None, None, 0, 1, 1):
+        model = PrivateMean(accountant=NO_NOISE, bounds=(-1, 1), random_state=seed)
+        model.fit(X)
+    assert len(set(told)) == 4 and told[-1] == told[-2]
+
+
 @pytest.mark.parametrize("name", ["scenario", "accountant"])
 def test_parameters_are_of_their_kind_and_checked_whatever_the_switches(name):
     """And before any table is looked at."""
