@@ -71,6 +71,25 @@ def test_classifiers_learn_two_classes_and_ten(model, cancer, digits):
         assert fitted.decision_function(X).shape == shape
 
 
+@pytest.mark.parametrize("kind", [PrivateSGDClassifier, PrivateSGDRegressor])
+def test_weights_are_shares_of_their_bound_whatever_others_weigh(kind):
+    """One step from zero is the sum of weighted gradients."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)) / 3, np.arange(200) % 2
+    of_target = {} if kind is PrivateSGDClassifier else {"target_bounds": (0, 1)}
+    model = kind(
+        accountant=PrivacyLoss(1e6, 1e-9),
+        weight_bounds=(0, 8),
+        training=Training(n_steps=1, sampling="full_batch", learning_rate=1.0),
+        random_state=0,
+        **of_target,
+    )
+    found = [clone(model).fit(X, y, sample_weight=np.full(200, w)) for w in (2, 4, 8)]
+    one, two, four = (each.coef_ for each in found)
+    np.testing.assert_allclose(two, 2 * one, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(four, 4 * one, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize("sampling", SAMPLING_SCHEMES)
 def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
     X, y = cancer
