@@ -136,14 +136,8 @@ _STATEMENTS = {
 
 #: Mechanism, and what dominates a round of range r at scale one.
 _MECHANISMS: dict[type[Noise], tuple[Statement, Callable[[float], DescribedPair]]] = {
-    GumbelNoise: (
-        Statement("source.exponential_mechanism_range"),
-        BoundedRangePair,
-    ),
-    ExponentialNoise: (
-        Statement("source.permute_and_flip"),
-        PurePair,
-    ),
+    GumbelNoise: (Statement("source.exponential_mechanism_range"), BoundedRangePair),
+    ExponentialNoise: (Statement("source.permute_and_flip"), PurePair),
 }
 
 

@@ -8,11 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import value_error
-from skpuffer.kernel.curves import (
-    GaussianCurve,
-    renyi_to_approximate,
-    renyi_to_delta,
-)
+from skpuffer.kernel.curves import GaussianCurve, renyi_to_approximate, renyi_to_delta
 from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.noise import root_above
 from skpuffer.kernel.numbers import check_order, check_probability, check_real

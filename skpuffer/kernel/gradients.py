@@ -16,11 +16,7 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.kernel.queries import Sensitivity
 from skpuffer.kernel.releases import PublicContext, Release
-from skpuffer.kernel.sampling import (
-    PoissonSampling,
-    SamplingScheme,
-    sampling_scheme,
-)
+from skpuffer.kernel.sampling import PoissonSampling, SamplingScheme, sampling_scheme
 
 
 class ClippedGradient(Protocol):

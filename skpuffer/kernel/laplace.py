@@ -7,10 +7,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 from scipy.special import hyp1f1
 
-from skpuffer.exceptions import (
-    unsupported_error,
-    value_error,
-)
+from skpuffer.exceptions import unsupported_error, value_error
 from skpuffer.kernel.noise import MagnitudeNoise, Noise, Shift, raise_until
 from skpuffer.kernel.numbers import Floats, Numbers
 

@@ -13,10 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from skpuffer.exceptions import (
-    Statement,
-    value_error,
-)
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import (
     Floats,

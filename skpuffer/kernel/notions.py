@@ -183,10 +183,7 @@ _known(
     "averaged_sliced_pufferfish",
     "the mean over slices of each one's ε in (ε, δ)-Pufferfish privacy",
 )
-_known(
-    "joint_sliced_pufferfish",
-    "(ε, δ)-Pufferfish privacy of one random projection",
-)
+_known("joint_sliced_pufferfish", "(ε, δ)-Pufferfish privacy of one random projection")
 _known(
     "averaged_sliced_renyi_pufferfish",
     "slice-averaged Rényi Pufferfish privacy",

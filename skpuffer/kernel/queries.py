@@ -20,10 +20,7 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_positive,
 )
-from skpuffer.kernel.releases import (
-    PublicContext,
-    Release,
-)
+from skpuffer.kernel.releases import PublicContext, Release
 from skpuffer.kernel.run import add_noise
 
 if TYPE_CHECKING:

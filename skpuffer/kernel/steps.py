@@ -8,11 +8,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from skpuffer.exceptions import (
-    Statement,
-    reason_of,
-    unsupported_error,
-)
+from skpuffer.exceptions import Statement, reason_of, unsupported_error
 from skpuffer.kernel.curves import Events, GaussianCurve
 from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.facts import Adjacency

@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import (
-    Statement,
-    type_error,
-    unsupported_error,
-    value_error,
-)
+from skpuffer.exceptions import Statement, type_error, unsupported_error, value_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import (
     Adjacency,
