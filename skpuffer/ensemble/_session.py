@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from skpuffer.exceptions import QueryBudgetError, Statement
+from skpuffer.kernel.votes import noisy_counts
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -115,8 +116,9 @@ class VoteSession:
         answered = self._answered(votes)
         self.n_answers_left -= int(answered.sum())
         noisy = np.full(votes.shape, np.nan)
-        noisy[answered] = self._release.with_noise(
-            votes[answered], self._noise, self._rng
+        n_records = self._release.n_records
+        noisy[answered] = noisy_counts(
+            votes[answered], self._noise, self._rng, n_records
         )
         if self._record is not None:
             drawn = noisy[answered] - votes[answered]
@@ -131,10 +133,11 @@ class VoteSession:
         # The noisy threshold test is charged on every query, passed or not (Papernot et
         # al. 2018, Algorithm 1), with noise of its own: the accounting composes two
         # independent mechanisms.
-        largest = release.with_noise(
+        largest = noisy_counts(
             votes.max(axis=1, initial=0),
             release.test_noise(self._noise),
             self._rng,
+            release.n_records,
         )
         # the first that pass are answered; a running sum of noisy tests tells no more
         passed: Booleans = largest >= release.threshold

@@ -9,30 +9,14 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from skpuffer.exceptions import Statement, reason_of, unsupported_error
+from skpuffer.kernel import pairs, sampling
 from skpuffer.kernel.curves import Events, GaussianCurve
 from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.facts import Adjacency
 from skpuffer.kernel.gradients import GradientRelease
 from skpuffer.kernel.noise import Evidence, Noise, Shift, ShiftCurve
-from skpuffer.kernel.pairs import (
-    DominatingPair,
-    MixturePair,
-    MovedPair,
-    PoissonPair,
-    ReplacePoissonPair,
-    ShiftPair,
-    SubsetGroupPair,
-    SubsetPair,
-)
 from skpuffer.kernel.poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
 from skpuffer.kernel.releases import Release
-from skpuffer.kernel.sampling import (
-    FixedSizeSampling,
-    FullBatchSampling,
-    PoissonSampling,
-    ShuffledEpochsSampling,
-    WithReplacementSampling,
-)
 from skpuffer.kernel.votes import VoteRelease
 
 
@@ -170,7 +154,7 @@ class StepsOfRelease(ABC):
 
 
 #: Schemes that draw from a number of records.
-_BY_NUMBER = (FixedSizeSampling, WithReplacementSampling)
+_BY_NUMBER = (sampling.FixedSizeSampling, sampling.WithReplacementSampling)
 
 # Groups up to this size are accounted for split by split, i joining while k - i leave,
 # which takes a tenth of a second each; beyond, a looser bound that holds for any.
@@ -196,14 +180,14 @@ class Dominated(NamedTuple):
     tight: bool
 
     @property
-    def pair(self) -> DominatingPair:
+    def pair(self) -> pairs.DominatingPair:
         """The pair that comes first."""
-        first: DominatingPair = self.steps[0][0]
+        first: pairs.DominatingPair = self.steps[0][0]
         return first
 
 
 #: Schemes of which the noise is in proportion to how far a sum moves.
-_PLAIN = (FullBatchSampling, ShuffledEpochsSampling)
+_PLAIN = (sampling.FullBatchSampling, sampling.ShuffledEpochsSampling)
 
 # Rounding errors of a sum of float64 for each of its terms, as a share of the clip
 # norm: no less than those of `Rows.slack` of `skpuffer.training`, block by block.
@@ -212,9 +196,9 @@ _ROUNDED = 2.0**-35
 
 #: Schemes that draw records, and the most that move for which batches are mixtures.
 _MIXED: dict[type, int] = {
-    PoissonSampling: _MOST_DIRECTIONS,
-    FixedSizeSampling: 1,
-    WithReplacementSampling: 1,
+    sampling.PoissonSampling: _MOST_DIRECTIONS,
+    sampling.FixedSizeSampling: 1,
+    sampling.WithReplacementSampling: 1,
 }
 
 
@@ -236,11 +220,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     #: Schemes whose accounts read how many records differ. One that is registered but
     #: not here has an account of a single record.
     of_groups: ClassVar[tuple[type, ...]] = (
-        FixedSizeSampling,
-        FullBatchSampling,
-        PoissonSampling,
-        ShuffledEpochsSampling,
-        WithReplacementSampling,
+        sampling.FixedSizeSampling,
+        sampling.FullBatchSampling,
+        sampling.PoissonSampling,
+        sampling.ShuffledEpochsSampling,
+        sampling.WithReplacementSampling,
     )
 
     def check(self) -> None:
@@ -332,9 +316,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             return False
         if k <= _MIXED[scheme]:
             # about where the worst pair of any records, which is no mixture's, is less
-            return moves[0] < (1 if scheme is PoissonSampling else 2)
+            return moves[0] < (1 if scheme is sampling.PoissonSampling else 2)
         # every batch is charged for all of them, which none may hold twice
-        once = scheme is not WithReplacementSampling
+        once = scheme is not sampling.WithReplacementSampling
         return once and math.fsum(moves) < 2 * k * release.sampling_rate
 
     def statements(self, move: float) -> tuple[Statement, ...]:
@@ -383,11 +367,12 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
         steps, source, tight = self.dominated(noise)
-        pairs, counts = zip(*steps, strict=True)
-        cost = cast(ShiftCurve, pairs[0].curve)
+        dominating, counts = zip(*steps, strict=True)
+        cost = cast(ShiftCurve, dominating[0].curve)
         evidence = cost.evidence(renyi=True), cost.evidence()
         # subsampled pairs are mixtures of Gaussians, and no mu describes them
-        mu = cost.gaussian_mu if set(map(type, pairs)) == {ShiftPair} else None
+        plain = set(map(type, dominating)) == {pairs.ShiftPair}
+        mu = cost.gaussian_mu if plain else None
         curve: GaussianCurve | PrivacyLossCurve
         if mu is None:
             curve = PrivacyLossCurve(steps, float(max_memory))
@@ -452,7 +437,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     def full_batch(self, noise: Noise) -> Dominated:
         """Return what dominates steps that read all records."""
-        pair = ShiftPair(self.curve_of(noise, self._moved))
+        pair = pairs.ShiftPair(self.curve_of(noise, self._moved))
         source = Statement("source.adaptive_composition_tradeoff")
         # some tables attain what any records may move, but not what these may
         tight = self.moves is None
@@ -473,7 +458,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             raise unsupported_error(
                 "sampling.shuffled_scales_differ", name=self.release.name, noise=noise
             )
-        pair = ShiftPair(self.curve_of(noise, *moves))
+        pair = pairs.ShiftPair(self.curve_of(noise, *moves))
         source = Statement("source.adaptive_composition_by_epoch")
         # bounded one epoch at a time, from above
         return Dominated(((pair, self.release.n_epochs),), source, tight=False)
@@ -487,7 +472,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # each as far as the one that moves most
         moved = self.curve_of(noise, (self.moves or (math.inf,))[0])
         # a batch without them, or with others in their place
-        pair = MovedPair(moved, self.curve_of(noise, joins), trials, chance)
+        pair = pairs.MovedPair(moved, self.curve_of(noise, joins), trials, chance)
         source = Statement("source.joint_convexity_batches")
         return Dominated(((pair, self.release.n_steps),), source, tight=False)
 
@@ -499,7 +484,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             return self._sampled(noise, 1, k, rate)
         replaced = self.relation == "replace"
         once = self.curve_of(noise, 1)
-        pair: DominatingPair
+        pair: pairs.DominatingPair
         # Gaussian noise has worst pairs that tables attain; other families are bounded
         # from above, by what holds for any noise
         if once.gaussian_mu is not None and (replaced or 1 < k <= _MOST_DIRECTIONS):
@@ -512,13 +497,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         elif k > 1:
             each = self.curve_of(noise, 2) if replaced else once
             source = Statement("source.subsampled_groups")
-            pair = MixturePair(each, k, rate)
+            pair = pairs.MixturePair(each, k, rate)
         elif replaced:
             source = Statement("source.joint_convexity")
-            pair = ReplacePoissonPair(once, rate)
+            pair = pairs.ReplacePoissonPair(once, rate)
         else:
             source = Statement("source.dominating_pairs_poisson")
-            pair = PoissonPair(once, rate)
+            pair = pairs.PoissonPair(once, rate)
         return Dominated(((pair, steps),), source, tight=pair.tight)
 
     def _fixed_size(self, noise: Noise) -> Dominated:
@@ -537,19 +522,21 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 if rate == 1
                 else self._sampled(noise, 2, 1, rate)
             )
-        pair: DominatingPair
+        pair: pairs.DominatingPair
         if rate == 1:
             # a batch of all records cannot have another in the place of one that is
             # gone
-            pair = ShiftPair(self.curve_of(noise, 2 * k))
+            pair = pairs.ShiftPair(self.curve_of(noise, 2 * k))
         elif k > 1:
             source = Statement("source.subsets_group_exchanged")
-            pair = SubsetGroupPair(twice, n, size, k)
+            pair = pairs.SubsetGroupPair(twice, n, size, k)
         else:
             # Under either relation the sum moves by two clipped gradients where the
             # record is drawn. Of the other table, the output is a mixture only under
             # replacement.
-            kind = PoissonPair if self.relation == "add_remove" else SubsetPair
+            kind = (
+                pairs.PoissonPair if self.relation == "add_remove" else pairs.SubsetPair
+            )
             pair = kind(twice, rate)
         return Dominated(
             ((pair, steps),), source, tight=False if rate == 1 else pair.tight
@@ -560,24 +547,24 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         assert size is not None  # the release has checked that
         source = Statement("source.batches_with_replacement")
         k = min(self.count, n)
-        pair: DominatingPair
+        pair: pairs.DominatingPair
         if self.moves is not None and n > 1:
             return self._sampled(noise, 2, size, 1 / n)
         if n == k:
-            pair = ShiftPair(self.curve_of(noise, 2 * size))
+            pair = pairs.ShiftPair(self.curve_of(noise, 2 * size))
         else:
             # records of the group are drawn Binomial(size, k / n) times, and each draw
             # moves the sum as often
-            pair = MixturePair(self.curve_of(noise, 2), size, k / n)
+            pair = pairs.MixturePair(self.curve_of(noise, 2), size, k / n)
         return Dominated(((pair, self.release.n_steps),), source, tight=False)
 
 
 GradientSteps.schemes |= {
-    FullBatchSampling: GradientSteps.full_batch,
-    ShuffledEpochsSampling: GradientSteps._shuffled_epochs,
-    PoissonSampling: GradientSteps._poisson,
-    FixedSizeSampling: GradientSteps._fixed_size,
-    WithReplacementSampling: GradientSteps._with_replacement,
+    sampling.FullBatchSampling: GradientSteps.full_batch,
+    sampling.ShuffledEpochsSampling: GradientSteps._shuffled_epochs,
+    sampling.PoissonSampling: GradientSteps._poisson,
+    sampling.FixedSizeSampling: GradientSteps._fixed_size,
+    sampling.WithReplacementSampling: GradientSteps._with_replacement,
 }
 
 

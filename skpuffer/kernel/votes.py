@@ -283,24 +283,6 @@ class VoteRelease(Release):
         # one place for accounting and execution, which must not differ
         return noise.with_scale(np.asarray(noise.scale) * self.threshold_noise_ratio)
 
-    def with_noise(
-        self, counts: Indices, noise: Noise, rng: np.random.Generator
-    ) -> Floats:
-        """Return counts with noise, drawn exactly where its family can be.
-
-        Parameters
-        ----------
-        counts : ndarray of int
-        noise : Noise
-            Noise of the counts, or that of :meth:`test_noise`.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray of float of the shape of `counts`
-        """
-        return noisy_counts(counts, noise, rng, self.n_records)
-
     def check_votes(self, votes: ArrayLike) -> Indices:
         """Return votes as an integer array, or raise.
 
