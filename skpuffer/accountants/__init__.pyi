@@ -23,6 +23,7 @@ from ._base import Account, Accountant, Calibration, Found, Support, accounts_fo
 from ._best import Best
 from ._compatibility import compatibility_table
 from ._composition import PrivacyLoss, RenyiDP
+from ._fields import GRADIENT_FIELDS as GRADIENT_FIELDS
 from ._fields import QUERY_FIELDS as QUERY_FIELDS
 from ._overlap import OverlapAmplification
 from ._quilts import MarkovQuilt

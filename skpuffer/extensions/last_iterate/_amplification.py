@@ -8,10 +8,9 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from skpuffer.accountants import PrivacyLoss, RenyiDP
+from skpuffer.accountants import GRADIENT_FIELDS, PrivacyLoss, RenyiDP
 from skpuffer.accountants._base import check_order_or_delta
 from skpuffer.accountants._composition import _CompositionAccountant
-from skpuffer.accountants._fields import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, unsupported_error, value_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed import Reading

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from skpuffer.accountants import Account, Accountant, Found, accounts_for
-from skpuffer.accountants._fields import QUERY_FIELDS
+from skpuffer.accountants import QUERY_FIELDS, Account, Accountant, Found, accounts_for
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,

@@ -9,8 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants import Account, Accountant, Found, accounts_for
-from skpuffer.accountants._fields import GRADIENT_FIELDS
+from skpuffer.accountants import (
+    GRADIENT_FIELDS,
+    Account,
+    Accountant,
+    Found,
+    accounts_for,
+)
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,

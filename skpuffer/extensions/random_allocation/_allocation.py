@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
-from skpuffer.accountants import PrivacyLoss
-from skpuffer.accountants._fields import GRADIENT_FIELDS
+from skpuffer.accountants import GRADIENT_FIELDS, PrivacyLoss
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_option, check_probability

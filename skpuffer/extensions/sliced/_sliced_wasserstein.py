@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants import Account, Accountant, Found, accounts_for
+from skpuffer.accountants import QUERY_FIELDS, Account, Accountant, Found, accounts_for
 from skpuffer.accountants._additive._base import _AdditiveAccountant
 from skpuffer.accountants._additive._couplings import has_masses, mass_error
-from skpuffer.accountants._fields import QUERY_FIELDS
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import (

@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.accountants import Account, Accountant, Found, RenyiDP, accounts_for
-from skpuffer.accountants._fields import GRADIENT_FIELDS
+from skpuffer.accountants import (
+    GRADIENT_FIELDS,
+    Account,
+    Accountant,
+    Found,
+    RenyiDP,
+    accounts_for,
+)
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
