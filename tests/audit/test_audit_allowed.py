@@ -167,6 +167,17 @@ def test_the_event_of_an_approximate_renyi_promise_is_counted():
     assert roc[1][0] == pytest.approx(0.05)
 
 
+def test_an_event_is_counted_beside_the_whole_curve():
+    """It may tell all, whatever the noise costs outside it."""
+    curve = GaussianCurve(1.0)
+    options = {"epsilon": curve.epsilon(0.01), "curve": curve}
+    without = promise(**options, delta=0.01)
+    with_event = promise(**options, delta=0.06, event_delta=0.05)
+    assert largest_tpr(with_event, 0.0) == pytest.approx(0.05, abs=1e-6)
+    for rate in (0.01, 0.1, 0.3):
+        assert largest_tpr(with_event, rate) > largest_tpr(without, rate)
+
+
 def test_a_run_by_its_losses_allows_less_than_by_its_orders():
     run = GradientRelease(n_records=1000, batch_size=100, n_steps=50)
     found = {}
