@@ -140,6 +140,11 @@ def test_imputing():
     assert found[:, 0].tolist() == [50, 100, 40, 40]
     assert found[2, 1] == pytest.approx(np.sqrt(1000) - 1)
     assert found[:, 2].tolist() == ["x", "y", "y", "y"]
+    # codes of what is missing may be numbers
+    coded = PublicImputer({0: 7.5}, missing=[-9, "99"])
+    for column in ([-9, 3, 99], [-9.0, 3.0, 99.0], ["-9", "3", "99"]):
+        found = coded.fit_transform([[cell] for cell in column])
+        assert found.ravel().tolist() == [7.5, 3, 7.5]
     # truth values are no numbers
     assert PublicImputer({0: True}).fit_transform([[None], [False]]).tolist() == [
         [True],
