@@ -124,6 +124,25 @@ def test_the_penalty_is_of_weights_and_not_of_biases():
     assert np.abs(expected).max() > 0.01
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_records_without_a_label_teach_nothing(n_classes):
+    """Their rows may be any others, and the model stays."""
+    X, y = table(n_classes)
+    labels = y.astype(object)
+    labels[::3] = None
+    other = X.copy()
+    other[::3] *= -1
+    model = PrivateMLPClassifier(
+        accountant=NO_NOISE,
+        classes=list(range(n_classes)),
+        training=Training(n_steps=5),
+        random_state=0,
+    )
+    found = [clone(model).fit(rows, labels) for rows in (X, other)]
+    for one, two in zip(found[0].coefs_, found[1].coefs_, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-9)
+
+
 def test_the_unit_of_the_data_does_not_matter():
     X, y = table()
     make = PrivateMLPClassifier(training=Training(n_steps=5), random_state=0)
