@@ -59,6 +59,20 @@ def model(**options):
 # -- what it counts --------------------------------------------------------------------
 
 
+def test_a_private_number_of_records_is_the_sum_of_the_released_counts():
+    X, y = table()
+    scenario = RecordScenario(size="private")
+    accountant = PrivacyLoss(50.0, 1e-5)
+    private = model(scenario=scenario, accountant=accountant).fit(X, y)
+    public = model().fit(X, y)
+    assert private.class_count_.sum() == pytest.approx(len(X), abs=5)
+    np.testing.assert_allclose(private.class_count_, public.class_count_, atol=5)
+    for name in ("category_count_", "feature_log_prob_"):
+        pairs = zip(getattr(private, name), getattr(public, name), strict=True)
+        for found, known in pairs:
+            np.testing.assert_allclose(found, known, atol=5)
+
+
 def test_without_noise_it_is_scikit_learns():
     X, y = table()
     found = model().fit(X, y)
