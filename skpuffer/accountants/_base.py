@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -640,6 +640,25 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             if fact.count_is_certain or by_law:
                 fact = fact.in_any_event(release.n_records)
         return fact
+
+    @contextmanager
+    def _refusing(
+        self,
+        release: Any,
+        bound: BoundScenario,
+        code: str = "compose.release_without_bound",
+    ) -> Iterator[None]:
+        """Say of what is refused within that this accountant has no bound for it."""
+        try:
+            yield
+        except UnsupportedError as error:
+            raise unsupported_error(
+                code,
+                owner=type(self).__name__,
+                name=release.name,
+                scenario_type=type(bound.scenario).__name__,
+                reason=reason_of(error),
+            ) from None
 
     def _refusal(
         self, release: Any, bound: BoundScenario, unread: Statement | None = None

@@ -14,7 +14,6 @@ from skpuffer.accountants._additive._base import selection_noises
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
-    reason_of,
     unsupported_error,
     value_error,
 )
@@ -181,7 +180,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         self, fact: Adjacency, release: Any, bound: BoundScenario
     ) -> StepsOfRelease:
         """Dominating pairs of a release's steps, between tables adjacent by a fact."""
-        try:
+        with self._refusing(release, bound):
             steps = steps_of(release, fact, self._kinds, correlated=self._correlated)
             steps = self._asked_of(steps)
             if steps.event and self.delta is None:
@@ -191,14 +190,6 @@ class _CompositionAccountant(_AdditiveAccountant):
                     count=steps.count,
                 )
             return steps
-        except UnsupportedError as error:
-            raise unsupported_error(
-                "compose.release_without_bound",
-                owner=type(self).__name__,
-                name=release.name,
-                scenario_type=type(bound.scenario).__name__,
-                reason=reason_of(error),
-            ) from None
 
     def _asked_of(self, steps: StepsOfRelease) -> StepsOfRelease:
         """Return steps as this accountant asks about them; may refuse with a clause."""

@@ -14,8 +14,6 @@ from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
     Statement,
-    UnsupportedError,
-    reason_of,
     unsupported_error,
     value_error,
 )
@@ -212,20 +210,12 @@ class MarkovQuilt(Accountant):
             check_stage_noise(self._chosen_noise(), release)
         if isinstance(release, QueryRelease):
             return
-        try:
+        with self._refusing(release, bound):
             check_run(release, self._chosen_noise())
             if is_drawn(release) and self.delta is not None:
                 raise unsupported_error(
                     "quilt.delta_under_sampling", sampling=str(release.sampling)
                 )
-        except UnsupportedError as error:
-            raise unsupported_error(
-                "compose.release_without_bound",
-                owner=type(self).__name__,
-                name=release.name,
-                scenario_type=type(bound.scenario).__name__,
-                reason=reason_of(error),
-            ) from None
 
     @accounts_for(QueryRelease, AdaptiveRelease, GradientRelease, VoteRelease)
     def _account_of_release(

@@ -384,11 +384,7 @@ class IterationAmplification(_CompositionAccountant):
         # the one that is promised where none is named
         return replace(certificate, alpha=self._promised_order)
 
-    @property
-    def _read(self) -> Callable[..., Reading]:
-        return self._upper_end
-
-    def _upper_end(
+    def _read(
         self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
     ) -> Reading:
         # an upper bound that no table is known to attain

@@ -18,8 +18,6 @@ from skpuffer.accountants import (
 )
 from skpuffer.exceptions import (
     Statement,
-    UnsupportedError,
-    reason_of,
     unsupported_error,
 )
 from skpuffer.kernel.certificates import Claim
@@ -217,17 +215,9 @@ class SampledPrivacyLoss(Accountant):
         """Steps whose losses can be sampled."""
         # The same dominating pairs that PrivacyLoss composes exactly: what differs
         # between the two is how, not what.
-        try:
+        with self._refusing(release, bound, "allocation.losses_not_sampled"):
             steps = steps_of(release, fact)
             self._check_sampled(steps)
-        except UnsupportedError as error:
-            raise unsupported_error(
-                "allocation.losses_not_sampled",
-                owner=type(self).__name__,
-                name=release.name,
-                scenario_type=type(bound.scenario).__name__,
-                reason=reason_of(error),
-            ) from None
         return steps
 
     def _calibrate(

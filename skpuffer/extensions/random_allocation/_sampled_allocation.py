@@ -15,8 +15,6 @@ from skpuffer.accountants import (
 )
 from skpuffer.exceptions import (
     Statement,
-    UnsupportedError,
-    reason_of,
     type_error,
     unsupported_error,
 )
@@ -135,16 +133,8 @@ class SampledAllocation(Accountant):
         self, fact: Adjacency, release: GradientRelease, bound: BoundScenario
     ) -> Account:
         # refused here, when support is asked for, and not only when noise is set
-        try:
+        with self._refusing(release, bound, "allocation.losses_not_sampled"):
             steps = self._steps(fact, release)
-        except UnsupportedError as error:
-            raise unsupported_error(
-                "allocation.losses_not_sampled",
-                owner=type(self).__name__,
-                name=release.name,
-                scenario_type=type(bound.scenario).__name__,
-                reason=reason_of(error),
-            ) from None
         return Account(
             partial(self._calibrate, steps, fact, bound),
             partial(self._certify, steps, fact, bound, self._draws),
@@ -254,10 +244,8 @@ class SampledAllocation(Accountant):
 
     def _seed(self, random_state: RandomState) -> int:
         """Seed by which one call meets the same random numbers throughout."""
-        given = self.random_state if random_state is None else random_state
         # what is given to one call is used up by it: an estimate is found again
-        if self.random_state is not None:
-            given = self.random_state
+        given = random_state if self.random_state is None else self.random_state
         rng, _ = noise_generator(given)
         return int(rng.integers(2**63))
 
@@ -277,7 +265,10 @@ class SampledAllocation(Accountant):
                 family=noise.family,
             )
         # the bound is the trivial one from a finite distance on
-        return min(float(mu), 1e6) ** 2 * _unit_gram(release)
+        strategy = strategy_of(release)
+        means = strategy.means(release.steps_per_epoch, release.n_steps)
+        gram = means @ means.T
+        return min(float(mu), 1e6) ** 2 * np.maximum(gram, gram.T)
 
     def _sample(
         self, gram: Floats, epsilon: float, way: str, seed: int, n_samples: int
@@ -320,8 +311,7 @@ class SampledAllocation(Accountant):
         self, gram: Floats, steps: GradientSteps, release: GradientRelease
     ) -> None:
         """Refuse the release unless a fresh sample is for its noise."""
-        given = self.random_state
-        rng = noise_generator(given)[0]
+        rng, _ = noise_generator(self.random_state)
         for way in self._ways(steps):
             # apart from the numbers by which the noise was found
             seed = int(rng.integers(2**63)) ^ 0x5EED
@@ -348,11 +338,3 @@ class SampledAllocation(Accountant):
         if not gram.any() or excess(0.0) <= 1:
             return 0.0
         return crossing(excess, 1.0, float(self.epsilon), 1e-7)
-
-
-def _unit_gram(release: GradientRelease) -> Floats:
-    """Gram matrix of what a record adds in each bin in clip norms."""
-    strategy = strategy_of(release)
-    means = strategy.means(release.steps_per_epoch, release.n_steps)
-    gram: Floats = means @ means.T
-    return np.maximum(gram, gram.T)

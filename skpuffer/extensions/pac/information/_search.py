@@ -217,7 +217,9 @@ def search_noise(
     found, powers = search.best(kinds)
     if leakage.worst_value(GaussianLaw(found.covariance)) > most:
         found = search.objective.limited(found.covariance, most)
-    exact = _exact_directions(found.covariance)
+    # directions that get next to no noise
+    values, vectors = np.linalg.eigh(found.covariance)
+    exact = vectors[:, values <= _EXACT * values[-1]]
     return FoundNoise(
         basis @ found.covariance @ basis.T,
         found.cost,
@@ -243,7 +245,8 @@ class _Search:
         rng: np.random.Generator,
     ) -> None:
         self.family, self.solver, self.rng = family, solver, rng
-        spread = _joint_covariance(leakage.priors)
+        # of all priors, none of whose directions it lacks: their mean
+        spread = np.mean([a.covariance for a in leakage.priors], axis=0)
         values, vectors = np.linalg.eigh(spread)
         self.basis = vectors[:, ::-1]
         # rounding takes small eigenvalues for none
@@ -366,11 +369,6 @@ def _without_noise(bare: Leakage) -> FoundNoise:
     )
 
 
-def _joint_covariance(priors: Sequence[Atoms]) -> Floats:
-    """A covariance for all priors, none of whose directions it lacks: their mean."""
-    return np.asarray(np.mean([a.covariance for a in priors], axis=0))
-
-
 def _varying(priors: Sequence[Atoms]) -> Booleans:
     """Return the coordinates that vary under any of the priors.
 
@@ -410,12 +408,6 @@ def _floored(shape: Floats) -> Floats:
     values, vectors = np.linalg.eigh(shape)
     values = np.maximum(values, _FLOOR * values[-1])
     return np.asarray((vectors * values) @ vectors.T)
-
-
-def _exact_directions(covariance: Floats) -> Floats:
-    """Directions that get next to no noise."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors[:, values <= _EXACT * values[-1]])
 
 
 # -- where a search of noise starts, and how an augmented Lagrangian goes on -----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, cast
@@ -179,14 +179,11 @@ def conditional_epsilon(
     0.42
     """
     delta, share = check_probability(delta=delta), check_probability(share=share)
-    most = 0.0
-    for add in _directions(direction):
-        found = math.inf
-        for hazards in _orders(means, temperatures):
-            rows = _Rows.of(hazards, noise, share * delta, add)
-            found = min(found, rows.epsilon(delta - rows.failure))
-        most = max(most, found)
-    return float(most)
+    found = _accounts(means, noise, share * delta, direction, temperatures)
+    return max(
+        min(float(rows.epsilon(delta - rows.failure)) for rows in orders)
+        for orders in found
+    )
 
 
 def conditional_delta(
@@ -220,20 +217,25 @@ def conditional_delta(
     """
     delta, share = check_probability(delta=delta), check_probability(share=share)
     epsilon = check_non_negative(epsilon=epsilon)
-    most = 0.0
-    for add in _directions(direction):
-        found = 1.0
-        for hazards in _orders(means, temperatures):
-            rows = _Rows.of(hazards, noise, share * delta, add)
-            found = min(found, rows.delta(epsilon, delta) + rows.failure)
-        most = max(most, found)
-    return float(most)
+    found = _accounts(means, noise, share * delta, direction, temperatures)
+    return max(
+        min(1.0, *(float(rows.delta(epsilon, delta) + rows.failure) for rows in orders))
+        for orders in found
+    )
 
 
-def _directions(direction: str | None) -> tuple[bool, ...]:
-    """Which directions are asked for: whether each is "add"."""
+def _accounts(
+    means: Any,
+    noise: float,
+    failure: float,
+    direction: str | None,
+    temperatures: tuple[float, ...],
+) -> Iterator[Iterator[_Rows]]:
+    """Rows of each direction asked for, in each order."""
     check_option((None, "remove", "add"), direction=direction)
-    return (False, True) if direction is None else (direction == "add",)
+    orders = _orders(means, temperatures)
+    for add in (False, True) if direction is None else (direction == "add",):
+        yield (_Rows.of(hazards, noise, failure, add) for hazards in orders)
 
 
 def _orders(means: Any, temperatures: tuple[float, ...]) -> tuple[Hazards, ...]:

@@ -19,7 +19,6 @@ from skpuffer.accountants import (
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
-    reason_of,
     unsupported_error,
     value_error,
 )
@@ -197,18 +196,10 @@ class HistoryUniformCap(Accountant):
         self, fact: Adjacency, release: GradientRelease, bound: BoundScenario
     ) -> Account:
         # refused here, when support is asked for, and not only when noise is set
-        try:
+        with self._refusing(release, bound):
             run, moves = self._run(fact, release)
             profile = self._slices_of(release)
             one_clipped(release, GaussianNoise(), profile)
-        except UnsupportedError as error:
-            raise unsupported_error(
-                "compose.release_without_bound",
-                owner=type(self).__name__,
-                name=release.name,
-                scenario_type=type(bound.scenario).__name__,
-                reason=reason_of(error),
-            ) from None
         certify = partial(self._certify, run, moves, profile, fact, bound)
         calibrate = partial(self._calibrate, run, profile, certify)
         return Account(calibrate, certify, _only_gaussian)
