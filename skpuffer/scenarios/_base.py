@@ -1,7 +1,8 @@
 """Scenarios, the statements of what is secret, and their binding to public facts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast
@@ -471,6 +472,17 @@ def stated(check: Callable[..., Checked], **named: Any) -> Checked:
         return check(**named)
     except ValueError as error:
         raise ScenarioError(*error.args) from None
+
+
+@contextmanager
+def restating(code: str, **parameters: Any) -> Iterator[None]:
+    """Say of an error within what it means to the scenario, by a code."""
+    try:
+        yield
+    except ScenarioError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise scenario_error(code, error=error, **parameters) from None
 
 
 def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int]:

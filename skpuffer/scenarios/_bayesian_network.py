@@ -28,6 +28,7 @@ from ._base import (
     BoundScenario,
     Scenario,
     offers,
+    restating,
     stated,
 )
 from ._facts import MaxInfluence
@@ -442,12 +443,8 @@ class BayesianNetworkScenario(Scenario):
                     given_shape=arrays[name].shape,
                 )
             for row in arrays[name].reshape(-1, counts[name]):
-                try:
+                with restating("network.node_table_invalid", name=name):
                     check_masses(len(row), counts=False, tables=row)
-                except ValueError as error:
-                    raise scenario_error(
-                        "network.node_table_invalid", name=name, error=error
-                    ) from None
         outcomes = math.prod(counts.values())
         if outcomes > _MAX_OUTCOMES or len(names) > 32:
             raise scenario_error(

@@ -29,6 +29,7 @@ from ._base import (
     matched_rows,
     offers,
     protected_records,
+    restating,
     stated,
 )
 from ._facts import OutputSamples
@@ -123,13 +124,9 @@ class JointTableScenario(Scenario):
         beliefs = list(given) if several else [given]
         out = []
         for belief in beliefs:
-            try:
+            with restating("joint.probabilities_invalid", n_tables=n_tables):
                 masses = np.asanyarray(belief)  # a mask is kept, and refused
                 check_masses(n_tables, probabilities=masses)
-            except (TypeError, ValueError) as error:
-                raise scenario_error(
-                    "joint.probabilities_invalid", n_tables=n_tables, error=error
-                ) from None
             out.append(_integers(masses))
         return out
 
@@ -411,13 +408,9 @@ class LawsScenario(Scenario):
             for pair in pairs
         ):
             raise scenario_error("laws.pairs_not_a_list")
-        try:
+        with restating("laws.distribution_out_of_range"):
             for one in {one for pair in pairs for one in pair}:
                 one.check()
-        except ValueError as error:
-            raise scenario_error(
-                "laws.distribution_out_of_range", error=error
-            ) from None
         dims = {one.dim for pair in pairs for one in pair}
         if len(dims) > 1:
             raise scenario_error("laws.dimensions_mixed", dims=sorted(dims))

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError, Statement, scenario_error
+from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, check_option
-from skpuffer.scenarios._base import Scenario, stated
+from skpuffer.scenarios._base import Scenario, restating, stated
 from skpuffer.utils._checks import check_covariance, check_name, check_sizes
 
 from ._bound import MOST_CORNERS, BoundGaussian, half_the_signs, slopes_of
@@ -200,16 +200,10 @@ class GaussianScenario(Scenario):
             "ball": self._ball_moves,
             "points": self._points_moves,
         }[self.shape]
-        try:
+        with restating("gaussian.domain_unreadable_for_shape", shape=self.shape):
             middle, moves = read(n_secret)
             # noise covers the differences, which may be far smaller than the values
             check_sizes(domain=moves)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, ScenarioError):
-                raise
-            raise scenario_error(
-                "gaussian.domain_unreadable_for_shape", shape=self.shape, error=error
-            ) from None
         return middle, moves
 
     def _ball_moves(self, n_secret: int) -> tuple[Any, ...]:

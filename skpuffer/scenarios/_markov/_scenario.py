@@ -31,6 +31,7 @@ from skpuffer.scenarios._base import (
     matched_rows,
     offers,
     protected_records,
+    restating,
     same_table,
     stated,
 )
@@ -183,12 +184,8 @@ class MarkovChainScenario(Scenario):
             raise scenario_error("markov.transition_one_state")
         for matrix in array:
             for a, row in enumerate(matrix):
-                try:
+                with restating("markov.transition_row_invalid", row=a):
                     check_masses(len(row), counts=False, transition=row)
-                except ValueError as error:
-                    raise scenario_error(
-                        "markov.transition_row_invalid", row=a, error=error
-                    ) from None
         # distributions sum to one up to the round-off of their entries, which errors
         # allow for
         sums = array.sum(axis=2, keepdims=True)
@@ -219,12 +216,8 @@ class MarkovChainScenario(Scenario):
         if isinstance(given, str):
             check_option(("stationary",), initial=given)
             return None
-        try:
+        with restating("markov.initial_invalid", n_states=n_states):
             return check_masses(n_states, counts=False, initial=given)
-        except (TypeError, ValueError) as error:
-            raise scenario_error(
-                "markov.initial_invalid", n_states=n_states, error=error
-            ) from None
 
     @staticmethod
     def _stationary(matrix: Floats) -> Floats:

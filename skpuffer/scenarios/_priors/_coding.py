@@ -14,6 +14,7 @@ from scipy import special, stats
 from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.releases import PublicContext
+from skpuffer.scenarios._base import restating
 from skpuffer.schema import Binning, Schema
 from skpuffer.schema._cells import (
     cell_key,
@@ -21,6 +22,8 @@ from skpuffer.schema._cells import (
     level_places,
     refuse_ambiguous,
 )
+
+from ._tables import ordered
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,11 +230,7 @@ def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
 
 
 def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
-    values = list(dict.fromkeys(column.to_numpy(dtype=object).tolist()))
-    try:
-        values.sort()
-    except TypeError:  # of several types
-        values.sort(key=lambda value: (type(value).__name__, str(value)))
+    values = ordered(dict.fromkeys(column.to_numpy(dtype=object).tolist()))
     if bins is not None:
         if isinstance(bins, str | Integral) or not isinstance(bins, Iterable):
             raise _wrong(name, Statement("prior.bins_need_levels"))
@@ -241,12 +240,8 @@ def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
         values = [value for value in listed if cell_key(value) in known]
         if len(set(map(cell_key, values))) < len(known):
             raise _wrong(name, Statement("prior.bins_lack_seen_values"))
-    try:
+    with restating("prior.column_levels_unreadable", name=name):
         refuse_ambiguous(values, "rows")
-    except ValueError as error:
-        raise scenario_error(
-            "prior.column_levels_unreadable", name=name, error=error
-        ) from None
     held = np.empty(len(values), dtype=object)
     held[:] = values
     return Levels(held)

@@ -105,14 +105,42 @@ _NO_PICKLE = (TypeError, pickle.PicklingError)
 _NO_COPY = (*_NO_PICKLE, copy.Error, RuntimeError)
 
 
-class PublicRowsBelief(Belief):
-    """Base of beliefs with public rows, the parameter `rows`, which it reads once.
+def _copied(given: Any) -> Any:
+    try:
+        return copy.deepcopy(given)
+    except _NO_COPY:  # of what cannot be copied there is this one only
+        return given
 
-    Rows and a classifier of them are compared by identity and kept as first read;
-    changes in place do not count. A copy, pickled or not, is of what was read.
+
+def _digest(content: Any) -> Any:
+    try:
+        return joblib.hash(content)
+    except _NO_PICKLE:  # what cannot be hashed is refused where it is read
+        return object()
+
+
+#: How far, in total variation, either distribution may be off.
+_OFF = (0.05, 0.1)
+
+#: Any masses on some rows: two records of which neither may be the other.
+_ANY = FiniteOverlap((1.0, 0.0), (0.0, 1.0))
+
+#: Columns known to an attacker: every subset of them is gone through.
+_MOST_KNOWN = 10
+
+
+class RowBelief(Belief):
+    """Base of beliefs about one record that are read from public rows.
+
+    A subclass has the parameters `rows`, `known` and `rest`, and says what is believed
+    of these rows. Rows and a classifier of them are compared by identity and kept as
+    first read; changes in place do not count. A copy, pickled or not, is of what was
+    read.
     """
 
     rows: Any
+    known: Sequence[Hashable]
+    rest: BoundedOdds | None
 
     #: Parameters that are known by identity, and read once.
     _shared: tuple[str, ...] = ("rows",)
@@ -162,41 +190,6 @@ class PublicRowsBelief(Belief):
         for name in ("_kept_read", "_kept_laws"):
             state.pop(name, None)
         return state
-
-
-def _copied(given: Any) -> Any:
-    try:
-        return copy.deepcopy(given)
-    except _NO_COPY:  # of what cannot be copied there is this one only
-        return given
-
-
-def _digest(content: Any) -> Any:
-    try:
-        return joblib.hash(content)
-    except _NO_PICKLE:  # what cannot be hashed is refused where it is read
-        return object()
-
-
-#: How far, in total variation, either distribution may be off.
-_OFF = (0.05, 0.1)
-
-#: Any masses on some rows: two records of which neither may be the other.
-_ANY = FiniteOverlap((1.0, 0.0), (0.0, 1.0))
-
-#: Columns known to an attacker: every subset of them is gone through.
-_MOST_KNOWN = 10
-
-
-class RowBelief(PublicRowsBelief):
-    """Base of beliefs about one record that are read from public rows.
-
-    A subclass has the parameters `rows`, `known` and `rest`, and says what is believed
-    of these rows.
-    """
-
-    known: Sequence[Hashable]
-    rest: BoundedOdds | None
 
     # public rows and a fitted classifier are shared: `clone` would unfit the latter
     def __sklearn_clone__(self) -> Self:

@@ -29,6 +29,7 @@ from skpuffer.scenarios._base import (
     Scenario,
     offers,
     refuse_repeated,
+    restating,
 )
 from skpuffer.scenarios._facts import OutputSamples
 from skpuffer.scenarios._simulator import (
@@ -172,24 +173,16 @@ class SubsampleScenario(Scenario):
             check_count(size=size)
         elif not 0 < check_real(size=size) < 1:
             raise scenario_error("subsample.size_share_out_of_range", size=size)
-        try:
+        with restating("subsample.single_subset_certain"):
             check_count(n_subsets=self.n_subsets, least=2)
-        except ValueError as error:
-            raise scenario_error(
-                "subsample.single_subset_certain", error=error
-            ) from None
         if self.groups is not None:
             if self.secret != "groups":
                 raise scenario_error(
                     "subsample.groups_without_secret_groups", secret=self.secret
                 )
-            try:
+            with restating("subsample.groups_ids_invalid"):
                 if not callable(self.groups):
                     read_groups(self.groups)
-            except (TypeError, ValueError) as error:
-                raise scenario_error(
-                    "subsample.groups_ids_invalid", error=error
-                ) from None
         self._check_together()
         # of a pool that is at hand all is known by now
         if not self.draws_from_pool:
