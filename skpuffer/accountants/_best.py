@@ -24,6 +24,7 @@ from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease, QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
+from skpuffer.utils._checks import check_bool
 
 from ._base import (
     DEFAULT_ORDER,
@@ -132,10 +133,7 @@ class Best(Accountant):
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         check_order_or_delta(self.alpha, self.delta)
-        if not isinstance(self.composable, (bool, np.bool_)):
-            raise type_error(
-                "parameter.composable_not_bool", composable=self.composable
-            )
+        check_bool(composable=self.composable)
         if not isinstance(self.verbose, (bool, np.bool_)):
             check_count(verbose=self.verbose, least=0)
         if self.candidates is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, value_error
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import (
     _LEAST_SIZE,
     Floats,
@@ -59,6 +59,13 @@ def check_jobs(**named: Any) -> int | None:
     if value is not None and (not integer or not 0 < abs(value) < 2**31):
         raise value_error("parameter.jobs_invalid", name=name, value=value)
     return None if value is None else int(value)
+
+
+def check_bool(**named: object) -> None:
+    """Refuse a named value that is neither True nor False."""
+    name, value = _one(named)
+    if not isinstance(value, bool | np.bool_):
+        raise type_error("parameter.not_bool", name=name, value=value)
 
 
 def check_name(**named: Any) -> str | None:

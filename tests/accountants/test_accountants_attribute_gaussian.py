@@ -163,9 +163,9 @@ def test_laws_it_cannot_rely_on():
     [
         (
             {"use_prior_variance": "yes"},
-            Statement("parameter.use_prior_variance_not_bool"),
+            Statement("parameter.not_bool"),
         ),
-        ({"use_prior_variance": 1}, Statement("parameter.use_prior_variance_not_bool")),
+        ({"use_prior_variance": 1}, Statement("parameter.not_bool")),
         ({"alpha": math.inf}, Statement("noise.family_not_pure")),
         ({"alpha": 2, "delta": 0.1}, Statement("parameter.alpha_and_delta_both")),
         ({"epsilon": 0}, Statement("parameter.not_positive", name="epsilon")),

@@ -250,7 +250,7 @@ def test_tables_are_simulated_once_for_all_norms():
             ValueError,
             Statement("parameter.probability_out_of_range", name="delta"),
         ),
-        ({"composable": 1}, TypeError, Statement("parameter.composable_not_bool")),
+        ({"composable": 1}, TypeError, Statement("parameter.not_bool")),
         ({"candidates": []}, ValueError, Statement("best.candidates_not_a_list")),
         (
             {"candidates": PrivacyLoss()},

@@ -529,7 +529,7 @@ BAD = {
     ),
     "degenerate of a number": (
         ShapedWasserstein(allow_degenerate=1),
-        Statement("parameter.allow_degenerate_not_bool"),
+        Statement("parameter.not_bool"),
     ),
     "order of means": (
         DistributionAwareWasserstein(q=0.5),
@@ -549,7 +549,7 @@ BAD = {
     ),
     "variance of a number": (
         AttributeGaussian(use_prior_variance=1),
-        Statement("parameter.use_prior_variance_not_bool"),
+        Statement("parameter.not_bool"),
     ),
     "pure steps": (
         RenyiDP(alpha=math.inf, delta=None),
@@ -597,7 +597,7 @@ BAD = {
     ),
     "pairs of a number": (
         SlicedWasserstein(per_pair=1),
-        Statement("parameter.per_pair_not_bool"),
+        Statement("parameter.not_bool"),
     ),
     "support of a number": (
         SlicedWasserstein(support=1.0),
@@ -605,7 +605,7 @@ BAD = {
     ),
     "abstain of a number": (
         SampledAllocation(delta=1e-3, abstain=1),
-        Statement("parameter.abstain_not_bool"),
+        Statement("parameter.not_bool"),
     ),
     "confidence of algorithm 1": (
         PAC(method="algorithm1", confidence=0.9),
@@ -617,7 +617,7 @@ BAD = {
     ),
     "composable of a number": (
         Best(composable=1),
-        Statement("parameter.composable_not_bool"),
+        Statement("parameter.not_bool"),
     ),
     "no candidates": (
         Best(candidates=[]),

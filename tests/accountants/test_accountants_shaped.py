@@ -748,7 +748,7 @@ def test_each_pair_of_five_points_is_told_apart_as_allowed():
         (
             {"allow_degenerate": 1},
             TypeError,
-            Statement("parameter.allow_degenerate_not_bool"),
+            Statement("parameter.not_bool"),
         ),
         ({"alpha": math.inf}, ValueError, Statement("noise.family_not_pure")),
         (

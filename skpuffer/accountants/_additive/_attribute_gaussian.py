@@ -11,7 +11,6 @@ from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import (
     Statement,
-    type_error,
     unsupported_error,
     value_error,
 )
@@ -23,6 +22,7 @@ from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
+from skpuffer.utils._checks import check_bool
 
 from ._base import _AdditiveAccountant
 
@@ -118,11 +118,7 @@ class AttributeGaussian(_AdditiveAccountant):
 
     def _check_parameters(self, noise: Noise) -> None:
         super()._check_parameters(noise)
-        if not isinstance(self.use_prior_variance, (bool, np.bool_)):
-            raise type_error(
-                "parameter.use_prior_variance_not_bool",
-                use_prior_variance=self.use_prior_variance,
-            )
+        check_bool(use_prior_variance=self.use_prior_variance)
 
     # -- the protocol -------------------------------------------------------------
 

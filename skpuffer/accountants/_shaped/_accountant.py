@@ -12,7 +12,6 @@ from skpuffer.accountants._additive._couplings import left_out_text
 from skpuffer.accountants._base import Found
 from skpuffer.exceptions import (
     Statement,
-    type_error,
     unsupported_error,
     value_error,
 )
@@ -30,6 +29,7 @@ from skpuffer.kernel.sums import SensitivityBound, record_sensitivity_bound, shi
 from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
+from skpuffer.utils._checks import check_bool
 
 from ._moves import EllipsoidCurve, OutputMoves, moves_of
 from ._programme import (
@@ -173,11 +173,7 @@ class ShapedWasserstein(_AdditiveAccountant):
             check_positive(slack=self.slack)
         floor = check_non_negative(floor=self.floor, finite=True)
         check_count(rounds=self.rounds)
-        if not isinstance(self.allow_degenerate, (bool, np.bool_)):
-            raise type_error(
-                "parameter.allow_degenerate_not_bool",
-                allow_degenerate=self.allow_degenerate,
-            )
+        check_bool(allow_degenerate=self.allow_degenerate)
         if floor == 0 and self.slack is None and not self.allow_degenerate:
             raise value_error("shaped.directions_without_noise_refused")
         if self.event_delta is not None:

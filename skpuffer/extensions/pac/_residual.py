@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from skpuffer.exceptions import (
     Statement,
     UncertifiedError,
-    type_error,
     unsupported_error,
     value_error,
 )
@@ -24,7 +23,7 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.noise import LaplaceNoise, Noise
 from skpuffer.releases import QueryRelease
-from skpuffer.utils._checks import check_covariance
+from skpuffer.utils._checks import check_bool, check_covariance
 
 from ._outputs import ExactBound, ExactPrior, Outputs
 from ._pac import (
@@ -175,10 +174,7 @@ class ResidualPAC(_InformationAccountant):
             check_covariance(cost=self.cost, least=1e-12)
         if self.max_secret_leakage is not None:
             check_positive(max_secret_leakage=self.max_secret_leakage)
-        if not isinstance(self.allow_no_noise, bool | np.bool_):
-            raise type_error(
-                "parameter.allow_no_noise_not_bool", allow_no_noise=self.allow_no_noise
-            )
+        check_bool(allow_no_noise=self.allow_no_noise)
 
     def _check_release(self, release: QueryRelease) -> None:
         if self.certificate == "sampled_prior":

@@ -15,7 +15,6 @@ from skpuffer.accountants import (
 )
 from skpuffer.exceptions import (
     Statement,
-    type_error,
     unsupported_error,
 )
 from skpuffer.kernel.certificates import Claim
@@ -38,6 +37,7 @@ from skpuffer.privacy_loss.allocation._lattice import crossing, sampled_crossing
 from skpuffer.privacy_loss.allocation._sampled import tilt_of
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
+from skpuffer.utils._checks import check_bool
 from skpuffer.utils._types import RandomState
 
 from ._allocation import bins_of, check_bins, strategy_of
@@ -123,8 +123,7 @@ class SampledAllocation(Accountant):
         check_probability(delta=self.delta)
         check_count(n_samples=self.n_samples, least=100)
         check_probability(confidence=self.confidence)
-        if not isinstance(self.abstain, bool | np.bool_):
-            raise type_error("parameter.abstain_not_bool", abstain=self.abstain)
+        check_bool(abstain=self.abstain)
 
     # -- the protocol -------------------------------------------------------------
 

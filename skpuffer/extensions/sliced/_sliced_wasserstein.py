@@ -41,6 +41,7 @@ from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
 from skpuffer.transport import Ball, entropic_distance
+from skpuffer.utils._checks import check_bool
 
 from ._costs import (
     AveragedSlices,
@@ -182,8 +183,7 @@ class SlicedWasserstein(Accountant):
         check_option((None, "closed", "exact"), method=self.method)
         if self.aggregation == "average" and self.method == "exact":
             raise value_error("sliced.method_with_average")
-        if not isinstance(self.per_pair, bool | np.bool_):
-            raise type_error("parameter.per_pair_not_bool", per_pair=self.per_pair)
+        check_bool(per_pair=self.per_pair)
         if not isinstance(self.profile, SliceProfile):
             check_option((None, "basis", "uniform"), profile=self.profile)
         if self.confidence is not None:

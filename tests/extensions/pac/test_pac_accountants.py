@@ -665,7 +665,7 @@ def test_a_coordinate_without_noise_is_told_to_its_last_digit(accountant):
             ResidualPAC(max_secret_leakage=0.0),
             Statement("parameter.not_positive", name="max_secret_leakage"),
         ),
-        (ResidualPAC(allow_no_noise=1), Statement("parameter.allow_no_noise_not_bool")),
+        (ResidualPAC(allow_no_noise=1), Statement("parameter.not_bool")),
     ],
 )
 def test_parameters_that_make_no_sense(accountant, said):

@@ -305,7 +305,7 @@ def test_exact_is_for_independent_noise():
             SampledAllocation(confidence=1.0),
             Statement("parameter.probability_out_of_range", name="confidence"),
         ),
-        (SampledAllocation(abstain="yes"), Statement("parameter.abstain_not_bool")),
+        (SampledAllocation(abstain="yes"), Statement("parameter.not_bool")),
     ],
 )
 def test_bad_parameters(accountant, said):

@@ -775,7 +775,7 @@ def test_it_is_never_chosen_for_a_full_promise():
             Statement("parameter.option_unknown", name="method"),
         ),
         ({"method": "exact"}, ValueError, Statement("sliced.method_with_average")),
-        ({"per_pair": "yes"}, TypeError, Statement("parameter.per_pair_not_bool")),
+        ({"per_pair": "yes"}, TypeError, Statement("parameter.not_bool")),
         (
             {"profile": "axes"},
             ValueError,

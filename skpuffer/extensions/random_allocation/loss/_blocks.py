@@ -18,6 +18,7 @@ from ._chain import (
     delta_of_law,
     laws_by_rungs,
 )
+from ._recursion import split
 
 #: Exponent of the tilt at the largest sum of interest, and the window's length in such
 #: sums: what lies beyond is folded back at exp(-24) of it, which only adds.
@@ -151,10 +152,7 @@ def _split_factor(common: float, nodes: int) -> list[tuple[float, float]]:
     ends = np.concatenate([[-np.inf], x, [np.inf]])
     mass, held = between(ends), between(ends - root)
     right = (held[:-1] - values[:-1] * mass[:-1]) / np.diff(values)
-    right = np.clip(right, 0.0, mass[:-1])
-    weights = np.zeros(len(values))
-    weights[:-1] += mass[:-1] - right
-    weights[1:] += right
+    weights = split(mass[:-1], right)
     weights[-1] += mass[-1]
     kept = weights > 0
     return list(zip(values[kept].tolist(), weights[kept].tolist(), strict=True))
@@ -162,18 +160,13 @@ def _split_factor(common: float, nodes: int) -> list[tuple[float, float]]:
 
 def _split_term(factor: float, own: float, sums: Floats) -> Floats:
     """Masses of ``factor exp(sqrt(own) z - own / 2)`` on the lattice, its mean kept."""
-    found = np.zeros(len(sums))
     if factor == 0:
-        found[0] = 1.0
-        return found
+        return np.eye(1, len(sums))[0]
     root = max(math.sqrt(own), _NARROW)
     with np.errstate(divide="ignore"):
         z = np.log(sums / factor) / root + root / 2
     mass, held = between(z), factor * between(z - root)
-    right = np.clip((held - sums[:-1] * mass) / sums[1], 0.0, mass)
-    found[:-1] += mass - right
-    found[1:] += right
-    return found
+    return split(mass, (held - sums[:-1] * mass) / sums[1])
 
 
 def block_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> Floats:

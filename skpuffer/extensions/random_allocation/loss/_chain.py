@@ -13,7 +13,7 @@ from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats
 
 from ._bins import Bins, Cover, check_cover, geometric_covers
-from ._recursion import Axis, State, axis, normal_mass, summed
+from ._recursion import Axis, State, axis, normal_mass, split, summed
 
 
 class Accuracy(NamedTuple):
@@ -231,7 +231,6 @@ def _split_terms(ratio: Floats, own: float, grid: Floats) -> Floats:
     Means are kept, and the masses above the grid left out.
     """
     width = grid[1]
-    masses = np.zeros((*ratio.shape[:2], len(grid)))
     with np.errstate(divide="ignore"):
         level = np.log(grid / ratio)
     if own == 0:
@@ -243,10 +242,7 @@ def _split_terms(ratio: Floats, own: float, grid: Floats) -> Floats:
         z = level / root + root / 2
         mass = normal_mass(z[:, :, :-1], z[:, :, 1:])
         held = ratio * normal_mass(z[:, :, :-1] - root, z[:, :, 1:] - root)
-    right = np.clip((held - grid[:-1] * mass) / width, 0.0, mass)
-    masses[:, :, :-1] += mass - right
-    masses[:, :, 1:] += right
-    return masses
+    return split(mass, (held - grid[:-1] * mass) / width)
 
 
 # -- bounds of kept bins by Markov chains: covers chosen, laws shared by epsilons ------
@@ -371,10 +367,7 @@ def _split_step(
     mass = normal_mass(z[:, :, :-1], z[:, :, 1:])
     held = ahead * normal_mass(z[:, :, :-1] - deviation, z[:, :, 1:] - deviation)
     held -= behind * normal_mass(z[:, :, :-1] + deviation, z[:, :, 1:] + deviation)
-    right = np.clip((held - grid[:-1] * mass) / (grid[1] - grid[0]), 0.0, mass)
-    masses = np.zeros(z.shape)
-    masses[:, :, :-1] += mass - right
-    masses[:, :, 1:] += right
+    masses = split(mass, (held - grid[:-1] * mass) / (grid[1] - grid[0]))
     masses[:, :, 0] += ndtr(z[:, :, 0])
     # moved down to the end, which costs what it exceeds it by
     last = z[:, :, -1]

@@ -50,11 +50,16 @@ def split_normal(
         scale = np.exp(exponent * (mean[:, np.newaxis] - nodes[:-1]) + drift**2 / 2)
         tilted = normal_mass(z[:, :-1] - drift, z[:, 1:] - drift)
         right = (scale * tilted - mass) / np.expm1(exponent * width)
+    return split(mass, right), ndtr(z[:, 0]), ndtr(-z[:, -1])
+
+
+def split(mass: Floats, right: Floats) -> Floats:
+    """Return masses on nodes, of masses of the cells between: `right` of it goes up."""
     right = np.clip(right, 0.0, mass)
-    weights = np.zeros(z.shape)
-    weights[:, :-1] += mass - right
-    weights[:, 1:] += right
-    return weights, ndtr(z[:, 0]), ndtr(-z[:, -1])
+    found = np.zeros((*mass.shape[:-1], mass.shape[-1] + 1))
+    found[..., :-1] += mass - right
+    found[..., 1:] += right
+    return found
 
 
 class Axis(NamedTuple):
