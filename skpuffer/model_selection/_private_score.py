@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from skpuffer.exceptions import Statement, type_error, unsupported_error, value_error
 from skpuffer.scenarios import RecordScenario
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
 _PUBLIC_MODEL = Statement("assume.model_public_by_record")
 
 #: Column of the table that is summed up.
-_COLUMN = "score"
+_COLUMN = "__score__"
 
 
 class PrivateScore(BaseEstimator):  # type: ignore[misc]
@@ -162,30 +166,39 @@ class PrivateScore(BaseEstimator):  # type: ignore[misc]
         if is_lazy(X):
             raise type_error("score.table_is_lazy")
         score = self._score()
-        table = to_pandas(read_table(X)) if is_frame(X) else pd.DataFrame(read_table(X))
-        target = read_labels(y, missing=True)
-        check_consistent_length(table, target)
-        names = list(table)
         scenario: Any = self.scenario or RecordScenario()
         if not scenario.any_records:
             kind = type(scenario).__name__
             raise unsupported_error("score.scenario_of_columns", scenario_type=kind)
-        beside = [names[at] for at in scenario.left_out(names, len(names))]
+        rows = read_table(X)
+        target = column_or_1d(read_labels([] if y is None else y, missing=True))
+        check_consistent_length(rows, target)
+        # an array is of features alone
+        table = (
+            to_pandas(rows)
+            if is_frame(rows)
+            else pd.DataFrame(index=range(len(target)))
+        )
+        names = list(table)
         lacking = [name for name in as_list(self.by) if name not in names]
         if lacking:
             raise value_error("score.groups_not_there", lacking=lacking, names=names)
+        beside = [names[at] for at in scenario.left_out(names, len(names))]
         beside += [name for name in as_list(self.by) if name not in beside]
-        read = getattr(self.estimator, "feature_names_in_", None)
-        features = [n for n in names if n not in beside] if read is None else list(read)
-        worth = self._worth(score, table[features], target)
+        if is_frame(rows):
+            read = getattr(self.estimator, "feature_names_in_", None)
+            left = [name for name in names if name not in beside]
+            rows = table[left if read is None else list(read)]
+        worth = self._worth(score, rows, target)
         held = table[beside].reset_index(drop=True).assign(**{_COLUMN: worth})
         self.summary_ = self._summary(score).fit(held, groups=groups)
         self.certificate_ = self.summary_.certificate_
         frame = self.to_frame(of="table")
         levels = [name for name in frame if name not in _TIDY]
-        self.score_: Any = float(frame["estimate"].iloc[0])
         if levels:
-            self.score_ = frame.set_index(levels)["estimate"].rename(score.name)
+            self.score_: Any = frame.set_index(levels)["estimate"].rename(score.name)
+        else:
+            self.score_ = float(frame["estimate"].iloc[0])
         return self
 
     def _score(self) -> Score:
@@ -210,7 +223,7 @@ class PrivateScore(BaseEstimator):  # type: ignore[misc]
             codes = np.asarray(as_numbers(target, where), dtype=float)
             missing = ~np.isfinite(codes)
             codes = np.where(missing, 0.0, codes)
-        if not hasattr(model, "feature_names_in_"):
+        if is_frame(rows) and not hasattr(model, "feature_names_in_"):
             rows = rows.to_numpy()
         owner = Statement("score.subject_model", model_type=type(model).__name__)
         found: Floats = unquoted(owner, score.each, model, rows, codes)

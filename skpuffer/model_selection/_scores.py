@@ -94,9 +94,9 @@ class Score:
 def _answers(model: Any, method: str, X: Any, y: Array) -> Array:
     """Return what a model answers, one or a row of numbers for each record."""
     found = np.asarray(getattr(model, method)(X))
-    if len(found) != len(y):
+    if len(found) != len(y) or (method == "predict" and found.size != len(y)):
         raise value_error("search.not_one_answer_per_record", method=method)
-    return found
+    return found.ravel() if method == "predict" else found
 
 
 def _correct(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
@@ -117,8 +117,7 @@ def _brier(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
 def _distance(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
     """How far predictions are from targets, as shares of the range of the target."""
     low, high = bounds
-    predicted = _answers(model, "predict", X, y).astype(float)
-    predicted = np.clip(predicted.reshape(len(y)), low, high)
+    predicted = np.clip(_answers(model, "predict", X, y).astype(float), low, high)
     far: Floats = np.abs(predicted - np.clip(y, low, high)) / (high - low)
     return far
 
