@@ -91,6 +91,11 @@ def lines_of_code(path):
     return found
 
 
+def test_the_kernel_can_be_read_in_a_day():
+    assert len(KERNEL) <= 30
+    assert sum(len(lines_of_code(path)) for path in KERNEL) <= 5_130
+
+
 @pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
 def test_no_function_of_the_kernel_is_long(path):
     code = lines_of_code(path)

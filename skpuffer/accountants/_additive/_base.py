@@ -201,7 +201,7 @@ def scale_for_delta(
     epsilon : float
         In nats, in (0, inf).
     delta : float
-        In [0, 1); zero is the same as ``scale_for(inf, epsilon, shift)``.
+        In [0, 1); zero asks for the pure cost, as ``scale_for(noise, inf, ...)`` does.
     shift : Shift or float
         As in `Noise.renyi`.
 
