@@ -22,6 +22,7 @@ from skpuffer.scenarios import (
     Adjacency,
     AttributeScenario,
     BlocksScenario,
+    BoundedOdds,
     CoupledSamples,
     OutputDistributions,
     OutputSamples,
@@ -132,9 +133,10 @@ def test_a_table_drawn_given_one_secret_moves_by_every_record(table):
     assert "all share" in said and "one record's" not in said
 
 
-def test_the_level_has_no_default(table):
-    with pytest.raises(TypeError, match="level"):
-        AttributeScenario("sex", prior=table)
+def test_the_level_is_that_of_records_and_a_belief_is_needed():
+    assert AttributeScenario("s", prior=BoundedOdds(2.0)).level == "record"
+    with refused(ScenarioError, "prior.is_none"):
+        PrivateMean(AttributeScenario("s"), bounds=(0, 1)).fit([[0.0], [1.0]])
 
 
 def test_joint_columns_are_compared_jointly(table):

@@ -66,13 +66,13 @@ class AttributeScenario(Scenario):
         The secret column, as the prior names it, or a position counted from zero for
         tables without names. The column is dropped before fitting and ignored in
         prediction.
-    level : {'record', 'dataset'}
+    level : {'record', 'dataset'}, default='record'
         Owner of the secret value. 'record': each record has its own, and records are
         independent. 'dataset': all records share one value and are drawn given it. A
         declared belief without rows protects, at 'dataset', the values of all records
         together.
-    prior : belief, table, callable, list of these, or 'empirical'
-        The attacker's belief about a record.
+    prior : belief, table, callable, list of these, or 'empirical', default=None
+        The attacker's belief about a record, which is needed.
 
         - :class:`BoundedOdds` and :class:`BoundedInference` need no table.
           :class:`BinnedLaw` and :class:`DeclaredOdds` (``level='record'``) need public
@@ -145,8 +145,8 @@ class AttributeScenario(Scenario):
         self,
         column: Hashable,
         *,
-        level: str,
-        prior: Prior | Sequence[Prior],
+        level: str = "record",
+        prior: Prior | Sequence[Prior] | None = None,
         pairs: Pairs = "all",
         prior_as: str | None = None,
         target: Hashable | None = None,
