@@ -180,6 +180,11 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
     def upper(self, delta: float) -> tuple[float, str]:
         """Return epsilon at `delta`, rounded up, and by which engine it was found.
 
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+
         Returns
         -------
         epsilon : float
