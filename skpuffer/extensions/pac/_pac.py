@@ -155,20 +155,18 @@ class _InformationAccountant(Accountant):
     ) -> Account:
         outputs = Outputs(fact, release)
         return Account(
-            partial(self._calibrate, outputs, bound),
-            partial(self._certify, outputs, bound),
+            partial(self._calibrate, outputs),
+            partial(self._certify, outputs),
         )
 
-    def _calibrate(
-        self, outputs: Outputs, bound: BoundScenario, unit: Noise, random_state: Any
-    ) -> Found:
+    def _calibrate(self, outputs: Outputs, unit: Noise, random_state: Any) -> Found:
         """Set noise, and bound what leaks through it."""
         # apart from the draws of the noise
         (child,) = spawned(noise_generator(random_state)[0], 1)
         seed = seed_of(child)
         rng = np.random.default_rng(seed)
         noise, bounded, warnings = self._found(outputs, rng)
-        certificate = self._certificate(noise, bounded, outputs, bound, rng)
+        certificate = self._certificate(noise, bounded, outputs, rng)
         worst = certificate.worst_leakage
         if worst is not None and worst > _EXPOSED * float(self.budget):
             warnings += (
@@ -182,7 +180,7 @@ class _InformationAccountant(Accountant):
         draws = bounded.draws or (seed, 1.0)
         return Found(noise, certificate, warnings, draws=draws)
 
-    def _certify(self, outputs: Outputs, bound: BoundScenario, noise: Noise) -> Claim:
+    def _certify(self, outputs: Outputs, noise: Noise) -> Claim:
         """Find what a given noise promises."""
         # refused before anything is drawn
         self._check_noise(noise, outputs)
@@ -190,7 +188,7 @@ class _InformationAccountant(Accountant):
         # fixed. The noise of a search is certified by those that were fresh for it.
         rng = np.random.default_rng(None if self._draws is None else self._draws[0])
         bounded = self._bounded(noise, outputs, rng)
-        return self._certificate(noise, bounded, outputs, bound, rng)
+        return self._certificate(noise, bounded, outputs, rng)
 
     def _check_noise(self, noise: Noise, outputs: Outputs) -> None:
         """Refuse noise of which nothing is known here."""
@@ -209,12 +207,7 @@ class _InformationAccountant(Accountant):
     # -- the parts ----------------------------------------------------------------
 
     def _certificate(
-        self,
-        noise: Noise,
-        bounded: Bounded,
-        outputs: Outputs,
-        bound: BoundScenario,
-        rng: Generator,
+        self, noise: Noise, bounded: Bounded, outputs: Outputs, rng: Generator
     ) -> Claim:
         fact, release = outputs.fact, outputs.release
         certified = bounded.certified and fact.certified

@@ -205,8 +205,8 @@ class SampledPrivacyLoss(Accountant):
     ) -> Account:
         steps = self._steps(fact, release, bound)
         return Account(
-            partial(self._calibrate, steps, fact, bound),
-            partial(self._certify, steps, fact, bound),
+            partial(self._calibrate, steps, fact),
+            partial(self._certify, steps, fact),
         )
 
     def _steps(
@@ -221,12 +221,7 @@ class SampledPrivacyLoss(Accountant):
         return steps
 
     def _calibrate(
-        self,
-        steps: Any,
-        fact: Adjacency,
-        bound: BoundScenario,
-        unit: Noise,
-        random_state: RandomState,
+        self, steps: Any, fact: Adjacency, unit: Noise, random_state: RandomState
     ) -> Found:
         """Set the scale of noise to one whose estimated cost is the budget."""
         seed, clip = self._seed(random_state), steps.release.total_clip_norm
@@ -251,15 +246,13 @@ class SampledPrivacyLoss(Accountant):
         while miss(root) > 0:
             root, step = root + step, 2 * step
         noise = unit.with_scale(clip * math.exp(root))
-        certificate = self._certificate(noise, steps, fact, bound, seed)
+        certificate = self._certificate(noise, steps, fact, seed)
         return Found(noise, certificate, draws=seed)
 
-    def _certify(
-        self, steps: Any, fact: Adjacency, bound: BoundScenario, noise: Noise
-    ) -> Claim:
+    def _certify(self, steps: Any, fact: Adjacency, noise: Noise) -> Claim:
         """Estimate what a given noise costs."""
         seed = self._seed(None) if self._draws is None else self._draws
-        return self._certificate(noise, steps, fact, bound, seed)
+        return self._certificate(noise, steps, fact, seed)
 
     # -- the parts ----------------------------------------------------------------
 
@@ -329,7 +322,7 @@ class SampledPrivacyLoss(Accountant):
         return kept[:want], 1 - len(kept) / drawn
 
     def _certificate(
-        self, noise: Noise, steps: Any, fact: Adjacency, bound: BoundScenario, seed: int
+        self, noise: Noise, steps: Any, fact: Adjacency, seed: int
     ) -> Claim:
         if noise.dim not in (None, 1):
             raise unsupported_error(

@@ -135,8 +135,8 @@ class SampledAllocation(Accountant):
         with self._refusing(release, bound, "allocation.losses_not_sampled"):
             steps = self._steps(fact, release)
         return Account(
-            partial(self._calibrate, steps, fact, bound),
-            partial(self._certify, steps, fact, bound, self._draws),
+            partial(self._calibrate, steps, fact),
+            partial(self._certify, steps, fact, self._draws),
             lambda noise: self._gram(steps, noise),
         )
 
@@ -156,7 +156,6 @@ class SampledAllocation(Accountant):
         self,
         steps: GradientSteps,
         fact: Adjacency,
-        bound: BoundScenario,
         unit: Noise,
         random_state: RandomState,
     ) -> Found:
@@ -187,17 +186,12 @@ class SampledAllocation(Accountant):
                 delta=delta,
             )
         noise = unit.with_scale(clip * part * units)
-        certificate = self._certify(steps, fact, bound, seed, noise)
+        certificate = self._certify(steps, fact, seed, noise)
         # what verifies is drawn anew each time
         return Found(noise, certificate, draws=None if self.abstain else seed)
 
     def _certify(
-        self,
-        steps: GradientSteps,
-        fact: Adjacency,
-        bound: BoundScenario,
-        seed: int | None,
-        noise: Noise,
+        self, steps: GradientSteps, fact: Adjacency, seed: int | None, noise: Noise
     ) -> Claim:
         """Estimate what a noise costs, or verify that it keeps the promise."""
         gram = self._gram(steps, noise)

@@ -253,7 +253,7 @@ def _(fact: CoupledSamples, release: QueryRelease) -> Floats | None:
     return np.array([np.linalg.norm(each[0]) for each in steps])
 
 
-def sampled_worlds(fact: Fact, release: QueryRelease) -> SampledWorlds | None:
+def sampled_worlds(fact: Fact) -> SampledWorlds | None:
     """Return the draws of a fact that rests on independent ones alone, or None."""
     if fact.certified or fact.reads_private_rows:
         return None

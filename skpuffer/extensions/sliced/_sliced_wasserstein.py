@@ -66,6 +66,8 @@ _SLICES, _SLICES_PER_DIM = 200, 4
 class _Known:
     """What is known of the moves of one release."""
 
+    fact: OutputDistributions | CoupledSamples
+    release: QueryRelease
     costs: SliceCosts
     directions: Floats | None
     profile: SliceProfile
@@ -246,8 +248,7 @@ class SlicedWasserstein(Accountant):
         self, fact: Any, release: QueryRelease, bound: BoundScenario
     ) -> Account:
         known = self._known(fact, release)
-        certify = partial(self._certify, known, fact, release, bound)
-        return Account(partial(self._calibrate, known, release, certify), certify)
+        return Account(partial(self._calibrate, known), partial(self._certify, known))
 
     # -- what is known of the moves -----------------------------------------------
 
@@ -258,7 +259,7 @@ class SlicedWasserstein(Accountant):
             raise unsupported_error(
                 "sliced.moves_outside_event", name=release.name, delta=fact.delta
             )
-        drawn = None if self.confidence is None else sampled_worlds(fact, release)
+        drawn = None if self.confidence is None else sampled_worlds(fact)
         slack, assumptions = release.total_slack(2.0), fact.assumptions
         if drawn is None:
             radius = sensitivity_bound(fact, release, 2.0).radius
@@ -272,6 +273,8 @@ class SlicedWasserstein(Accountant):
                 Statement("sliced.distance_infinite", name=release.name)
             )
         known = _Known(
+            fact=fact,
+            release=release,
             costs=WorstSlice(radius**2),
             directions=None,
             profile=profile,
@@ -293,7 +296,7 @@ class SlicedWasserstein(Accountant):
                 costs = make(float(squares.max()), profile.dim)
                 theorem = "Cor 4.1" if self._exact else "Thm 4.5"
                 return replace(known, costs=costs, source=theorem)
-        return self._along_slices(known, fact, release, drawn, slack)
+        return self._along_slices(known, drawn, slack)
 
     def _declared(self, release: QueryRelease) -> Ball | Box:
         if self.support is None:
@@ -301,15 +304,10 @@ class SlicedWasserstein(Accountant):
         return self.support
 
     def _along_slices(
-        self,
-        known: _Known,
-        fact: Any,
-        release: QueryRelease,
-        drawn: SampledWorlds | None,
-        slack: float,
+        self, known: _Known, drawn: SampledWorlds | None, slack: float
     ) -> _Known:
         """Bound the moves along finitely many slices, drawn from the profile or it."""
-        profile, failure = known.profile, 0.0
+        release, profile, failure = known.release, known.profile, 0.0
         if self.confidence is not None:
             failure = 1 - float(self.confidence)
         everywhere = not profile.is_finite
@@ -321,7 +319,7 @@ class SlicedWasserstein(Accountant):
         assert along.directions is not None and along.weights is not None  # finite
         assumptions, confidence = known.assumptions, known.confidence
         if drawn is None:
-            moves = moves_along(fact, release, along, self.n_jobs)
+            moves = moves_along(known.fact, release, along, self.n_jobs)
         else:
             # half of what may fail is left to the directions (Thm 4.7)
             moves = dkw_sliced_distances(
@@ -368,28 +366,21 @@ class SlicedWasserstein(Accountant):
 
     # -- noise and certificate ----------------------------------------------------
 
-    def _calibrate(
-        self,
-        known: _Known,
-        release: QueryRelease,
-        certify: Callable[[Noise], Claim],
-        noise: Noise,
-        rng: Any,
-    ) -> Found:
+    def _calibrate(self, known: _Known, noise: Noise, rng: Any) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
-        alpha, epsilon = float(self.alpha), float(self.epsilon)
+        release, alpha, epsilon = known.release, float(self.alpha), float(self.epsilon)
 
         def scaled(scale: float) -> Noise:
             return noise.with_scale(scale * release.unit_array)
 
-        squares = self._variances(scaled(1.0), known, release)
+        squares = self._variances(scaled(1.0), known)
         least, most = np.sqrt(known.costs.bracket(squares) * alpha / (2 * epsilon))
         if most == 0:
             raise unsupported_error("sliced.secrets_do_not_move", name=release.name)
 
         # of the very noise that is returned, as a certificate will see it
         def cost(scale: float) -> float:
-            variances = self._variances(scaled(scale), known, release)
+            variances = self._variances(scaled(scale), known)
             return known.costs.curve(variances).renyi(alpha)
 
         # in closed form, or in the bracket that Proposition B.1 proves
@@ -397,19 +388,12 @@ class SlicedWasserstein(Accountant):
         below = float(least) * (1 - 1e-9)
         if least < most and cost(below) > epsilon:
             scale = root_above(cost, epsilon, below, scale)
-        return Found(scaled(scale), certify(scaled(scale)))
+        return Found(scaled(scale), self._certify(known, scaled(scale)))
 
-    def _certify(
-        self,
-        known: _Known,
-        fact: Any,
-        release: QueryRelease,
-        bound: BoundScenario,
-        noise: Noise,
-    ) -> Claim:
+    def _certify(self, known: _Known, noise: Noise) -> Claim:
         """Find what a given noise promises."""
-        alpha = float(self.alpha)
-        variances = self._variances(noise, known, release)
+        fact, release, alpha = known.fact, known.release, float(self.alpha)
+        variances = self._variances(noise, known)
         shift = Shift(known.radius, dim=release.dim, weights=release.units)
         vector = noise.curve(shift)
         curve = replace(known.costs.curve(variances), vector=vector)
@@ -454,13 +438,13 @@ class SlicedWasserstein(Accountant):
         return (Statement("sliced.estimated_at_full_notion", estimate=said, rpp=rpp),)
 
     @staticmethod
-    def _variances(noise: Noise, known: _Known, release: QueryRelease) -> Floats:
+    def _variances(noise: Noise, known: _Known) -> Floats:
         """Variance of the noise along each slice, in the units of the release."""
         # by exact type: another Gaussian noise may have another covariance
         if type(noise) not in (GaussianNoise, CorrelatedGaussianNoise):
             raise unsupported_error("sliced.noise_not_gaussian", family=noise.family)
         assert isinstance(noise, GaussianNoise)  # and so has a covariance
-        dim = known.profile.dim
+        dim, release = known.profile.dim, known.release
         deviations = np.asarray(noise.std(dim)) / release.unit_array
         if not np.all(deviations > 0):
             raise unsupported_error("sliced.noise_scale_not_positive")

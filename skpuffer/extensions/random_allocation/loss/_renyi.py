@@ -237,7 +237,7 @@ def renyi_allocation(
     if not exact:
         # the same along each diagonal, from above: wider bands are affordable
         ways = (Renewal(gram, width) for width in _WIDTHS)
-        found = np.minimum(found, _least(ways, len(gram), most, max_operations)[0])
+        found = np.minimum(found, _least(ways, most, max_operations)[0])
     remove = np.minimum(_unamplified(gram, orders), interpolated(found, orders))
     return DirectedCosts(remove, renyi_add(gram, orders))
 
@@ -362,13 +362,13 @@ def _best_remove(
     if len(closed) == order - 1:
         return closed, True
     ways = (Band.of(gram, width) for width in _WIDTHS)
-    found, exact = _least(ways, len(gram), order, max_operations)
+    found, exact = _least(ways, order, max_operations)
     found[: len(closed)] = np.minimum(found[: len(closed)], closed)
     return found, exact
 
 
 def _least(
-    ways: Iterable[Band | Renewal], n_bins: int, order: int, max_operations: float
+    ways: Iterable[Band | Renewal], order: int, max_operations: float
 ) -> tuple[Floats, bool]:
     """Least bounds at whole orders of several ways, each as far as it is affordable."""
     chosen: list[tuple[Band | Renewal, int]] = []

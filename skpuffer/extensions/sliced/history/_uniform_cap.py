@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,6 +72,16 @@ _SEEN = {
 
 #: Records for which it does.
 _QUICK_COUNT = 1000
+
+
+class _Asked(NamedTuple):
+    """A run as it is accounted for, between tables adjacent by a fact."""
+
+    run: CappedRun
+    moves: StepMoves
+    profile: Slices | None
+    fact: Adjacency
+    bound: BoundScenario
 
 
 class HistoryUniformCap(Accountant):
@@ -200,9 +210,11 @@ class HistoryUniformCap(Accountant):
             run, moves = self._run(fact, release)
             profile = self._slices_of(release)
             one_clipped(release, GaussianNoise(), profile)
-        certify = partial(self._certify, run, moves, profile, fact, bound)
-        calibrate = partial(self._calibrate, run, profile, certify)
-        return Account(calibrate, certify, _only_gaussian)
+        asked = _Asked(run, moves, profile, fact, bound)
+        calibrate, certify = self._calibrate, self._certify
+        return Account(
+            partial(calibrate, asked), partial(certify, asked), _only_gaussian
+        )
 
     def _run(
         self, fact: Adjacency, release: GradientRelease
@@ -268,15 +280,9 @@ class HistoryUniformCap(Accountant):
 
     # -- noise and certificate ----------------------------------------------------
 
-    def _calibrate(
-        self,
-        run: CappedRun,
-        profile: Slices | None,
-        certify: Any,
-        noise: Noise,
-        rng: Any,
-    ) -> Found:
+    def _calibrate(self, asked: _Asked, noise: Noise, rng: Any) -> Found:
         """Set the scale of each step's noise to the least that keeps the promise."""
+        run, profile = asked.run, asked.profile
         unit = noise.with_scale(1.0 * run.release.unit_array)
         length = one_clipped(run.release, unit, profile)
         order = np.array([float(self.alpha)])
@@ -297,7 +303,7 @@ class HistoryUniformCap(Accountant):
                 )
             scale = raise_until(lambda s: cost(s) <= epsilon, length / most)
         noise = noise.with_scale(scale * run.release.unit_array)
-        return Found(noise, certify(noise))
+        return Found(noise, self._certify(asked, noise))
 
     def _with_hidden_batches(
         self, run: CappedRun, bound: BoundScenario, own: float
@@ -332,17 +338,10 @@ class HistoryUniformCap(Accountant):
         except UnsupportedError:
             return None
 
-    def _certify(
-        self,
-        run: CappedRun,
-        moves: StepMoves,
-        profile: Slices | None,
-        fact: Adjacency,
-        bound: BoundScenario,
-        noise: Noise,
-    ) -> Claim:
+    def _certify(self, asked: _Asked, noise: Noise) -> Claim:
         """Find what a given noise promises."""
         _only_gaussian(noise)
+        run, moves, profile, fact, bound = asked
         release, alpha = run.release, float(self.alpha)
         length = one_clipped(release, noise, profile) if run.moves else 0.0
         mean, by_law = self.subsampling == "mean_square", run.law is not None
@@ -357,8 +356,8 @@ class HistoryUniformCap(Accountant):
             curve = RenyiCurve(tuple(orders.tolist()), tuple(costs.tolist()))
         coupling: str | None = fact.any_coupling()
         if mean:
-            asked = self._profile()
-            name = "any" if asked is None else asked.name
+            given = self._profile()
+            name = "any" if given is None else given.name
             coupling = f"{coupling} slices:{name}"
         # a mean over how many records differ is one of whole runs, and caps that differ
         # by slice are of one step
