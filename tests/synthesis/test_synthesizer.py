@@ -492,3 +492,16 @@ def test_nothing_is_quoted():
 def test_progress_is_shown(capsys):
     synthesizer(verbose=True).fit(people(300))
     assert "pairs of columns" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", [None, "ill"])
+def test_a_private_number_of_records_is_read_off_the_noisy_counts(target):
+    schema = SCHEMA.with_target(target)
+    for epsilon, kind in ((50.0, None), (0.02, "independent")):
+        model = PrivateTableSynthesizer(
+            RecordScenario(size="private"), PrivacyLoss(epsilon, 1e-2), schema=schema
+        ).fit(people(1000))
+        # tables are chosen as for some thousands of records, however many may be there
+        assert kind in (None, model.structure_)
+        assert abs(model.n_samples_ - 1000) < (100 if kind is None else 50_000)
+        assert model.marginal("city").sum() == pytest.approx(model.n_samples_, abs=1)
