@@ -74,6 +74,18 @@ def test_matrices_are_those_of_pandas(share, engine):
     assert (np.isnan(np.diag(found.correlation_)) == (variances < 2 * noise)).all()
 
 
+@pytest.mark.parametrize("engine", ["pandas", "lazy polars"])
+def test_records_with_gaps_are_no_part_of_a_private_number(engine):
+    table = made_table(1, 0.3)[["x", "y"]]
+    found = PrivateCovariance(
+        RecordScenario(size="private"), EXACT, schema=BOOK.select(["x", "y"])
+    ).fit(ENGINES[engine](table))
+    complete = table.dropna()
+    assert found.n_complete_ == pytest.approx(len(complete), abs=1)
+    np.testing.assert_allclose(found.mean_, complete.mean(), atol=0.1)
+    np.testing.assert_allclose(found.covariance_, complete.cov(), atol=1)
+
+
 def test_arrays_by_bounds_without_gaps():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (2000, 3)) @ rng.uniform(-1, 1, (3, 3))

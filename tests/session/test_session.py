@@ -207,6 +207,14 @@ def test_a_preview_has_deviations_for_a_guess_at_the_number_of_records():
     assert "mean" in str(preview) and "mean" in preview._repr_html_()
 
 
+@pytest.mark.parametrize("what", ["summary", "synthesize"])
+def test_a_preview_does_not_read_a_private_number_of_records(what):
+    first, other = (session(people(n)).preview(what, share=0.5) for n in (600, 900))
+    assert first.certificate.n_records is None
+    # deviations as well, of which some need a number of records
+    assert str(first) == str(other)
+
+
 @pytest.mark.parametrize("share", [0, -0.1, 1.5, np.nan, None])
 def test_shares_that_are_none_are_refused_before_anything_is_drawn(share):
     held = session()
@@ -299,6 +307,13 @@ def test_an_unknown_secret_of_each_person_is_one_scenario_of_many():
     assert held.ledger.total().epsilon <= 0.5 * (1 + 1e-6)
     assert held.left == pytest.approx(0.5, abs=0.05)
     assert "AttributeScenario" in held.report()
+
+
+def test_a_share_under_another_scenario_is_that_of_epsilon_and_of_delta():
+    held = session(scenario=AttributeScenario("sex", prior=BoundedInference(auc=0.7)))
+    said = held.preview("summary", columns=["age"], share=0.25).certificate
+    assert said.epsilon == pytest.approx(0.25, rel=0.01)
+    assert said.delta == pytest.approx(0.25e-5)
 
 
 def test_all_rows_of_a_unit_are_protected_together():
