@@ -379,6 +379,9 @@ def test_a_mass_outside_of_events_is_paid_for_out_of_delta():
     with refused(NotComposableError, "ledger.release_does_not_add_up"):
         own.enter(eventful)
     assert own.total().event_delta == pytest.approx(9e-6)
+    # and all at once no less
+    with refused(NotComposableError, "ledger.release_does_not_add_up"):
+        ledger(approximate_pufferfish=(50.0, 1e-5)).enter(eventful, count=4)
 
 
 @pytest.mark.parametrize(
@@ -439,6 +442,21 @@ def test_ceilings_can_be_changed_for_all_who_use_the_file(tmp_path):
     assert other.remaining() == {"approximate_dp": 0.0}
     with pytest.raises(BudgetExceededError):
         other.enter(certificate("smaller"))
+
+
+def test_a_ceiling_counts_all_releases_before_it(tmp_path):
+    path, c = tmp_path / "limits.db", certificate("gaussian")
+    one = PrivacyLedger(path, {"approximate_dp": (50.0, 1e-5)})
+    one.enter(c, count=5)
+    one.set_limits({"approximate_dp": (40.0, 1e-5), "renyi_dp": (40.0, 2.0)})
+    for own in (one, PrivacyLedger(path)):
+        for notion, at in (
+            ("approximate_dp", {"delta": 1e-5}),
+            ("renyi_dp", {"alpha": 2.0}),
+        ):
+            expected = compose([c], counts=[5], **at).epsilon
+            assert own.total(notion).epsilon == pytest.approx(expected)
+            assert own.remaining()[notion] == pytest.approx(40.0 - expected)
 
 
 @pytest.mark.parametrize("name", [*ADDING, "replace"])
