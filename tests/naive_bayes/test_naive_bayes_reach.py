@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.naive_bayes._categorical import cell_counts
 from skpuffer.naive_bayes._gaussian import class_moments
 from skpuffer.utils._bounds import Bounds
@@ -151,3 +153,24 @@ def test_contributions_are_hashable_by_value():
     assert hash(class_moments(unit(2), 2)) == hash(class_moments(unit(2), 2))
     assert cell_counts((2, 3), 2) == cell_counts((2, 3), 2)
     assert cell_counts((2, 3), 2) != cell_counts((2, 3), 3)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("kind", [PrivateGaussianNB, PrivateCategoricalNB])
+@pytest.mark.parametrize("least", [0, 3])
+def test_weights_below_the_largest_count_beside_missing_labels(kind, least):
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", None], 300, p=[0.5, 0.3, 0.2])
+    X = rng.uniform(-1, 1, (300, 2)) + 0.3 * (y == "b")[:, None]
+    w = np.full(300, 3) if least else rng.integers(0, 3, 300)
+    accountant = PrivacyLoss(1e6, 1e-9, noise="gaussian")
+    options = {"bounds": (-2, 2), "classes": ["a", "b"], "accountant": accountant}
+    model = kind(weight_bounds=(least, 3), **options).fit(X, y, sample_weight=w)
+    times = np.repeat(np.arange(300), w)
+    other = kind(**options).fit(X[times], y[times])
+    for name in ("class_count_", "class_prior_"):
+        found, expected = getattr(model, name), getattr(other, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+    np.testing.assert_allclose(
+        model.predict_proba(X), other.predict_proba(X), rtol=0.01, atol=1e-3
+    )
