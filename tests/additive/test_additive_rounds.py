@@ -117,15 +117,20 @@ def test_a_sum_is_of_weighted_clipped_residuals_times_rows():
     np.testing.assert_allclose(found, expected, atol=3e-5)
 
 
+@pytest.mark.parametrize("weights", [None, [0.3, 0.6]])
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_record_without_a_target_adds_nothing(name):
+def test_a_record_without_a_target_adds_nothing(name, weights):
+    both_weights = one_weight = None
+    if weights is not None:
+        both_weights, one_weight = np.array(weights), np.array(weights[:1])
     loss, n_outputs, targets, clip = LOSSES[name]
     basis = _basis(np.random.default_rng(4))
     none = -1 if loss.classification else np.nan
     y = np.array([targets[0], none])
     parameters = np.ones((basis.dim + 1) * n_outputs)
-    both = _sums(ALL_ROWS[:2], y, basis, loss, n_outputs, clip)(parameters)
-    one = _sums(ALL_ROWS[:1], y[:1], basis, loss, n_outputs, clip)(parameters)
+    known = basis, loss, n_outputs, clip
+    both = _sums(ALL_ROWS[:2], y, *known, both_weights)(parameters)
+    one = _sums(ALL_ROWS[:1], y[:1], *known, one_weight)(parameters)
     np.testing.assert_array_equal(both, one)
 
 

@@ -22,6 +22,7 @@ from skpuffer.linear_model import PrivateRidge
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.schema import Schema
 
 from ..attack import assert_tight
 
@@ -86,6 +87,21 @@ def test_without_noise_it_is_scikit_learns(alpha, intercept):
     np.testing.assert_allclose(
         model.predict(X), rows @ model.coef_ + model.intercept_, rtol=1e-12
     )
+
+
+def test_a_record_without_a_target_is_in_no_moment():
+    X, y = table(n=400)
+    frame = pd.DataFrame(np.clip(X, -1, 1), columns=["a", "b", "c"])
+    frame["y"] = np.where(np.arange(400) % 3 == 0, None, y)
+    schema = Schema({**dict.fromkeys("abc", (-1, 1)), "y": BOUNDS}, target="y")
+    model = on_moments(accountant=NO_NOISE, data_norm=2.0, schema=schema)
+
+    def fitted(held):
+        return clone(model).fit(held[["a", "b", "c"]], held["y"].astype(float))
+
+    found, expected = fitted(frame), fitted(frame.dropna())
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6)
+    assert found.intercept_ == pytest.approx(expected.intercept_, rel=1e-6)
 
 
 def test_the_penalty_that_noise_adds_is_its_spectral_norm():
