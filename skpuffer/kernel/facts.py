@@ -82,7 +82,14 @@ class _ConditionalDistributions(Fact):
     def pairs_of_distributions(
         self,
     ) -> Iterator[tuple[int, int, int, Distribution, Distribution]]:
-        """Yield the pairs of distributions to compare, except secrets without mass."""
+        """Yield the pairs of distributions to compare, except secrets without mass.
+
+        Yields
+        ------
+        prior, first, second : int
+            Numbers of the prior and of the secrets.
+        distributions : two Distribution
+        """
         # prior by prior: a promise is about beliefs, and an attacker holds one of them
         for prior, given in enumerate(self.distributions):
             for i, j in self.pairs:
