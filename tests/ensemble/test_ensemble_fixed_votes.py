@@ -84,6 +84,14 @@ def test_a_coupled_simulation_sets_the_noise_of_a_student():
         assert clusters.fit(*table(2, None)).noisy_votes_.shape == (2, 2)
 
 
+def test_noise_of_fixed_votes_is_fresh_in_every_fit():
+    # each teacher has one record, so that counts are the same whoever is dealt which
+    asked = model(WORLDS, GeneralWasserstein(1.0, 2.0))
+    with warned(UserWarning, "scenario.samples_only_estimate"):
+        first, other = (asked.fit(*table(2, None)).noisy_votes_ for _ in range(2))
+    assert not np.array_equal(first, other)
+
+
 def test_an_attack_on_fixed_votes():
     """Of certain simulated tables the couplings are exact, and so is the attack."""
     accountant = DistributionAwareWasserstein(1.0, 2.0, noise="gaussian")
