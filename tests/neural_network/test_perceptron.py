@@ -155,6 +155,21 @@ def test_the_unit_of_the_data_does_not_matter():
     )
 
 
+def test_training_starts_at_a_model_in_the_units_of_the_data():
+    X, y = table()
+    make = PrivateMLPClassifier(training=Training(n_steps=5), data_norm=20.0)
+    first = make.fit(20 * X, y)
+    # steps of no length: what is given is what comes out
+    stays = Training(n_steps=1, init=first, learning_rate=1e-12)
+    again = clone(make).set_params(training=stays).fit(20 * X, y)
+    for one, other in zip(
+        [*first.coefs_, *first.intercepts_],
+        [*again.coefs_, *again.intercepts_],
+        strict=True,
+    ):
+        np.testing.assert_allclose(other, one, atol=1e-6)
+
+
 # -- what is accounted ----------------------------------------------------------------
 
 
