@@ -531,6 +531,10 @@ def test_deltas_that_no_noise_buys_add_up():
     assert total.delta == pytest.approx(8e-6 + 6e-6)
     assert total.event_delta == pytest.approx(8e-6)
     assert total.epsilon == compose([one, one], delta=total.delta).epsilon
+    # and those of copies as well
+    counted = compose([one], counts=[2])
+    assert (counted.delta, counted.event_delta) == (total.delta, total.event_delta)
+    assert counted.epsilon == pytest.approx(total.epsilon, rel=1e-9)
     with refused(ValueError, "certificate.delta_below_event"):
         compose([one, one], delta=8e-6)
 

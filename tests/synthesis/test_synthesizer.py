@@ -505,3 +505,13 @@ def test_a_private_number_of_records_is_read_off_the_noisy_counts(target):
         assert kind in (None, model.structure_)
         assert abs(model.n_samples_ - 1000) < (100 if kind is None else 50_000)
         assert model.marginal("city").sum() == pytest.approx(model.n_samples_, abs=1)
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 32])
+def test_whole_numbers_are_drawn_up_to_both_bounds(n_bins):
+    schema = Schema({"k": Number(-2, 7, integer=True, missing=False), "c": ["x"]})
+    table = pd.DataFrame({"k": np.tile(np.arange(-2, 8), 100), "c": "x"})
+    model = PrivateTableSynthesizer(accountant=MUCH, schema=schema, n_bins=n_bins)
+    drawn = model.fit(table).sample(1000)["k"].value_counts()
+    assert sorted(drawn.index) == list(range(-2, 8))
+    assert drawn.min() > 50
