@@ -140,6 +140,11 @@ def test_imputing():
     assert found[:, 0].tolist() == [50, 100, 40, 40]
     assert found[2, 1] == pytest.approx(np.sqrt(1000) - 1)
     assert found[:, 2].tolist() == ["x", "y", "y", "y"]
+    # by the level that the code book names, whichever it is
+    for fill in ("x", "y", "z"):
+        book = Schema({"job": Category(["x", "y", "z"], fill=fill)})
+        found = PublicImputer(schema=book).fit_transform(TABLE[["job"]])
+        assert found.ravel().tolist() == ["x", fill, fill, "y"]
     # codes of what is missing may be numbers
     coded = PublicImputer({0: 7.5}, missing=[-9, "99"])
     for column in ([-9, 3, 99], [-9.0, 3.0, 99.0], ["-9", "3", "99"]):
