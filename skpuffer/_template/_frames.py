@@ -29,7 +29,7 @@ def to_frame(self: Any, level: float = 0.95, *, of: str | None = None) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        With the columns 'column' (None where it is of none), 'statistic' (a fitted
+        With the columns 'column' (empty where it is of none), 'statistic' (a fitted
         attribute, and the place in it), 'estimate' and, with intervals, 'std_error',
         'low' and 'high'.
 
@@ -128,5 +128,5 @@ def _by_place(self: Any, value: Any) -> dict[tuple[Any, ...], Any]:
     if names is not None and array.ndim:
         places = [(*at[:-1], names[at[-1]]) for at in places]
     else:  # of no column
-        places = [(*at, None) if array.size > 1 else (None,) for at in places]
+        places = [(*at, "") if array.size > 1 else ("",) for at in places]
     return dict(zip(places, array.ravel().tolist(), strict=True))
