@@ -571,8 +571,8 @@ def test_generic_tables_hold_every_released_number():
     )
     with refused(UnsupportedError, "release.no_confidence_intervals"):
         bounds.to_frame(of="table")
-    model = PrivateLogisticRegression().fit([[0.0], [1.0]] * 50, [0, 1] * 50)
-    assert model.to_frame()["column"].tolist() == [0, ""]
+    model = PrivateLogisticRegression().fit([[0.0, 1], [1.0, 0]] * 50, [0, 1] * 50)
+    assert model.to_frame()["column"].tolist() == [0, 1, ""]
 
 
 @pytest.mark.parametrize("size", ["private", "public"])
