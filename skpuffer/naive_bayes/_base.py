@@ -117,6 +117,21 @@ def without_lack(value: Floats, release: Any) -> tuple[Floats, float, float]:
     return value[:-1], float(np.clip(n - lacking, 1.0, n)), weighting.largest
 
 
+#: Deviations of its noise by which a sum must be below the number of records before
+#: labels are taken to be missing.
+_BEYOND_NOISE = 4.0
+
+
+def labelled(total: float, deviation: float, n_records: float) -> float:
+    """Return the number of records that have a class, from the noisy sum of all sizes.
+
+    All records count, unless more lack a class than the noise of the sum explains.
+    """
+    if n_records - total <= _BEYOND_NOISE * deviation:
+        return n_records
+    return max(float(total), 1.0)
+
+
 # -- contribution of a record in the block of its class --------------------------------
 
 

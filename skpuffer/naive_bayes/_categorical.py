@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from skpuffer.utils._bounds import check_bounds
 from skpuffer.utils._checks import noise_deviation, project_on_simplex
 from skpuffer.utils._sklearn import Interval
 
-from ._base import ByClass, PrivateNaiveBayes, without_lack
+from ._base import ByClass, PrivateNaiveBayes, labelled, without_lack
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -89,14 +90,18 @@ def cell_counts(
 
 
 def class_tables(
-    value: Floats, n_cells: Sequence[int], n_records: float | None, n_classes: int
+    value: Floats,
+    n_cells: Sequence[int],
+    n_records: float | None,
+    n_classes: int,
+    deviation: float = math.inf,
 ) -> tuple[Floats, list[Floats]]:
     """Sizes of the classes, and counts of cells that agree with them.
 
     Post-processing of noisy counts. Each column's cells sum to the size of a class: the
     inverse-variance mean of these is projected on the sizes that sum to n, and each row
-    of counts on those that sum to the size of its class. An `n_records` of None is as
-    many as were counted.
+    of counts on those that sum to the size of its class. An `n_records` of None, or one
+    that noise of a `deviation` does not explain, is as many as were counted.
     """
     cells = np.asarray(n_cells, dtype=float)
     parts = np.split(value.reshape(n_classes, -1), np.cumsum(n_cells)[:-1], axis=1)
@@ -105,6 +110,8 @@ def class_tables(
     sizes = (sums / cells).sum(axis=1) / (1 / cells).sum()
     if n_records is None:
         n_records = max(float(sizes.sum()), 1.0)
+    of_sum = deviation * math.sqrt(n_classes / (1 / cells).sum())
+    n_records = labelled(sizes.sum(), of_sum, n_records)
     sizes = n_records * project_on_simplex(sizes / n_records)
     # A class without mass has no distribution: all cells are as likely. The divisor is
     # one there, and the result zero.
@@ -173,7 +180,8 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
     feature_log_prob_ : list of ndarray of shape (n_classes, n_cells)
         Smoothed log-probabilities of the cells given the class.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy sizes of the classes, with the sum of a public number of records.
+        Noisy sizes of the classes. They sum to the number of records, less those
+        without a class where noise does not explain the difference.
     class_prior_ : ndarray of shape (n_classes,)
         Smoothed probabilities of the classes.
     n_categories_ : ndarray of shape (n_features,)
@@ -318,7 +326,7 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         deviation = noise_deviation(self.noise_, value.size)
         value, n, unit = without_lack(value, release)
         known = None if release.context.size == "private" else n
-        sizes, tables = class_tables(value, n_cells, known, n_classes)
+        sizes, tables = class_tables(value, n_cells, known, n_classes, deviation)
         # what is smoothed by records is in weights, where there are any
         sizes, tables = unit * sizes, [unit * table for table in tables]
         deviation = unit * deviation

@@ -27,7 +27,7 @@ from skpuffer.utils._checks import noise_deviation
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
-from ._base import ByClass, PrivateNaiveBayes, without_lack
+from ._base import ByClass, PrivateNaiveBayes, labelled, without_lack
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -101,6 +101,8 @@ def class_gaussians(
     """
     table = value.reshape(n_classes, -1)
     first, second = np.split(table[:, 1:], 2, axis=1)
+    of_sum = deviation * math.sqrt(n_classes)
+    n_records = labelled(table[:, 0].sum(), of_sum, n_records)
     counts = shrunk_counts(table[:, 0], deviation, n_records)
     sizes, shares = counts[:, None], counts[:, None] / n_records
     # -- means: noise of their sums, over the sizes of the classes
@@ -164,7 +166,8 @@ class PrivateGaussianNB(PrivateNaiveBayes):
     var_ : ndarray of shape (n_classes, n_columns)
         Variances, positive; they include what noise leaves unknown of the means.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy sizes of the classes, with the sum of a public number of records.
+        Noisy sizes of the classes. They sum to the number of records, less those
+        without a class where noise does not explain the difference.
     class_prior_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     classes_ : ndarray of shape (n_classes,)
@@ -187,7 +190,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
     record moves it by ``sqrt(1 + 5 d / 4)`` in l2 and ``1 + 3 d / 2`` in l1; replacing
     one by ``max(2 sqrt(d), sqrt(2 + 5 d / 2))`` and ``2 + 3 d``.
 
-    *Post-processing.* Sizes are brought to the public sum and shrunk to equal ones;
+    *Post-processing.* Sizes are brought to their known sum and shrunk to equal ones;
     means are shrunk to the mean of all records and variances to that within classes, as
     far as noise explains the difference. Uncertainty of a mean by noise is added to the
     variance.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
@@ -173,4 +174,29 @@ def test_weights_below_the_largest_count_beside_missing_labels(kind, least):
         np.testing.assert_allclose(found, expected, rtol=1e-3)
     np.testing.assert_allclose(
         model.predict_proba(X), other.predict_proba(X), rtol=0.01, atol=1e-3
+    )
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("kind", [PrivateGaussianNB, PrivateCategoricalNB])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_missing_labels_leave_the_model_of_the_others(kind, weighted):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(2000) < 0.1, "b", "a").astype(object)
+    X = rng.normal(0, 0.2, (2000, 1)) + np.where(y == "b", 0.5, -0.5)[:, None]
+    y[rng.random(2000) < 0.5] = None
+    w = rng.integers(1, 3, 2000) if weighted else np.ones(2000, int)
+    accountant = PrivacyLoss(1e6, 1e-9, noise="gaussian")
+    model = kind(None, accountant, bounds=(-2, 2), classes=["a", "b"])
+    times = np.repeat(np.arange(2000), w * (y != None))  # noqa: E711 # by entry
+    other = clone(model).fit(X[times], y[times])
+    if weighted:
+        model.set_params(weight_bounds=(0, 3)).fit(X, y, sample_weight=w)
+    else:
+        model.fit(X, y)
+    for name in ("class_count_", "class_prior_"):
+        found, expected = getattr(model, name), getattr(other, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+    np.testing.assert_allclose(
+        model.predict_log_proba(X), other.predict_log_proba(X), rtol=0.01, atol=1e-3
     )
