@@ -278,11 +278,7 @@ class _BoundGroup(BoundScenario, of=GroupScenario):
             for code in np.flatnonzero(size)
         ]
         outputs = run_tables(
-            release,
-            self._tables(known),
-            len(known) * n_each,
-            n_jobs=scenario.n_jobs,
-            verbose=scenario.verbose,
+            release, self._tables(known), len(known) * n_each, scenario
         ).reshape(len(known), n_each, -1)
         whole = release.is_integer and release.is_sum
         found: list[list[Any]] = [[None] * len(self.secrets) for _ in self._sizes]

@@ -161,13 +161,8 @@ class _BoundSimulator(BoundScenario, of=SimulatorScenario):
         scenario, n_tables = self.scenario, int(np.prod(shape))
 
         def find() -> tuple[Result, ...]:
-            outputs = run_tables(
-                release,
-                map(self._read, tables()),
-                n_tables,
-                n_jobs=scenario.n_jobs,
-                verbose=scenario.verbose,
-            )
+            tables_read = map(self._read, tables())
+            outputs = run_tables(release, tables_read, n_tables, scenario)
             return tuple(map(arranged, outputs.reshape(*shape, -1)))
 
         return simulated_once(self, release, key, find)
@@ -268,8 +263,7 @@ class _BoundSimulator(BoundScenario, of=SimulatorScenario):
                 self._read(scenario.draw(secrets[fresh.integers(len(secrets))], fresh))
                 for _ in range(n)
             )
-            options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
-            return run_tables(release, tables, n, **options)
+            return run_tables(release, tables, n, scenario)
 
         return OutputSamples(
             draws=draws,
@@ -306,17 +300,15 @@ def run_tables(
     release: QueryRelease,
     tables: Iterable[tuple[Statement | str, Any, Any]],
     n_tables: int,
-    *,
-    n_jobs: int | None = None,
-    verbose: bool = False,
+    scenario: Any,
 ) -> Floats:
-    """Run a release on tables as they are drawn."""
+    """Run a release on tables as they are drawn, as a scenario wants it run."""
     # without the context, which a worker process has no use for
     bare = replace(release, context=None)
-    outputs: Any = Parallel(n_jobs=n_jobs, return_as="generator")(
+    outputs: Any = Parallel(n_jobs=scenario.n_jobs, return_as="generator")(
         delayed(_output)(bare, *table) for table in tables
     )
-    if verbose:
+    if scenario.verbose:
         from tqdm.auto import tqdm  # a display, wanted by few: not at import
 
         outputs = tqdm(outputs, total=n_tables, desc=release.name, unit="table")

@@ -113,9 +113,7 @@ class IteratedSteps(GradientSteps, kind=None):
 
     @property
     def _optimiser(self) -> Optimiser:
-        optimiser: Optimiser | None = self.release.optimiser
-        assert optimiser is not None  # checked
-        return optimiser
+        return cast(Optimiser, self.release.optimiser)  # checked
 
     @cached_property
     def _steps(self) -> Floats:
@@ -398,16 +396,14 @@ class IterationAmplification(_CompositionAccountant):
     ) -> float:
         if delta is not None:
             return float(curve.epsilon(delta))
-        order = self._promised_order
-        assert order is not None  # one of the two is there
-        return float(curve.renyi(order))
+        # one of the two is there
+        return float(curve.renyi(cast(float, self._promised_order)))
 
     def _fair_mu(self, delta: float | None) -> float:
         if delta is not None:
             return float(gaussian_mu(float(self.epsilon), delta))
-        order = self._promised_order
-        assert order is not None
-        return math.sqrt(2 * self.epsilon / order)  # alpha mu^2 / 2
+        # alpha mu^2 / 2
+        return math.sqrt(2 * self.epsilon / cast(float, self._promised_order))
 
 
 # -- conditions under which the steps of a training run bring no two runs apart --------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.utils import gen_batches
 
 from skpuffer.accountants import Calibration
 from skpuffer.audit._released import Released, gaussian_noise, read_outputs
@@ -198,8 +199,7 @@ def _log_density(
     """Log density of a mixture of Gaussians of one scale, at points."""
     step = max(1, _BLOCK // len(atoms))
     parts = []
-    for i in range(0, len(points), step):
-        z = (points[i : i + step, None] - atoms) / scale
+    for part in gen_batches(len(points), step):
+        z = (points[part, None] - atoms) / scale
         parts.append(logsumexp(log_weights - z**2 / 2, axis=1))
-    total: Floats = np.concatenate(parts)
-    return total - math.log(scale * math.sqrt(2 * math.pi))
+    return np.concatenate(parts) - math.log(scale * math.sqrt(2 * math.pi))

@@ -1,7 +1,7 @@
 """Facts of an attribute scenario bound to a table."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -461,13 +461,24 @@ class BoundAttribute(BoundScenario):
             ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
             for rows, chosen in draws
         )
-        options = {"n_jobs": self.scenario.n_jobs, "verbose": self.scenario.verbose}
-        return run_tables(release, tables, n_tables, **options)
+        return run_tables(release, tables, n_tables, self.scenario)
 
     def _outputs(
-        self, release: QueryRelease, draws: Callable[..., Any], n_tables: int, kind: str
+        self, release: QueryRelease, known: Sequence[tuple[int, ...]], kind: str
     ) -> Floats:
-        """Outputs on tables of prior rows, found once for each kind of draws."""
+        """Outputs on tables coupled by prior and secrets, found once for each kind."""
+        scenario, n = self.scenario, self.context.n_records
+        couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+
+        def draws() -> Iterator[Any]:
+            for prior, *codes in known:
+                rows = self.priors[prior]
+                rng = np.random.default_rng([int(scenario.random_state), prior, *codes])
+                for _ in range(n_draws):
+                    for chosen in couple(rows, tuple(codes), n, rng):
+                        yield rows, chosen
+
+        n_tables = n_draws * sum(len(codes) for _, *codes in known)
         return simulated_once(
             self, release, (kind,), lambda: self._run(release, draws(), n_tables)
         )
@@ -475,8 +486,7 @@ class BoundAttribute(BoundScenario):
     @offers(CoupledSamples)
     def _coupled_samples(self, release: QueryRelease, norm: float) -> CoupledSamples:
         """Outputs on pairs of coupled tables; see :class:`CoupledSamples`."""
-        scenario, n = self.scenario, self.context.n_records
-        couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+        scenario = self.scenario
         known = [
             (prior, i, j)
             for prior, rows in enumerate(self.priors)
@@ -484,16 +494,8 @@ class BoundAttribute(BoundScenario):
             if np.any(rows.codes == i) and np.any(rows.codes == j)
         ]
 
-        def draws() -> Iterator[Any]:
-            for prior, i, j in known:
-                rows = self.priors[prior]
-                rng = np.random.default_rng([int(scenario.random_state), prior, i, j])
-                for _ in range(n_draws):
-                    for chosen in couple(rows, (i, j), n, rng):
-                        yield rows, chosen
-
-        outputs = self._outputs(release, draws, 2 * len(known) * n_draws, "pairs")
-        found = outputs.reshape(len(known), n_draws, 2, -1)
+        outputs = self._outputs(release, known, "pairs")
+        found = outputs.reshape(len(known), int(scenario.n_draws), 2, -1)
         return CoupledSamples(
             draws=tuple(
                 (*at, one[:, 0], one[:, 1])
@@ -513,7 +515,7 @@ class BoundAttribute(BoundScenario):
     def _output_samples(self, release: QueryRelease, norm: float) -> OutputSamples:
         """Outputs on tables drawn given every secret; see :class:`OutputSamples`."""
         scenario, n = self.scenario, self.context.n_records
-        couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+        n_draws = int(scenario.n_draws)
         masses = [
             np.bincount(rows.codes, minlength=len(self.secrets)) / len(rows.codes)
             for rows in self.priors
@@ -524,15 +526,7 @@ class BoundAttribute(BoundScenario):
             for code in np.flatnonzero(mass)
         ]
 
-        def draws() -> Iterator[Any]:
-            for prior, code in known:
-                rows = self.priors[prior]
-                rng = np.random.default_rng([int(scenario.random_state), prior, code])
-                for _ in range(n_draws):
-                    (chosen,) = couple(rows, (code,), n, rng)
-                    yield rows, chosen
-
-        outputs = self._outputs(release, draws, len(known) * n_draws, "single")
+        outputs = self._outputs(release, known, "single")
         # each secret by its mass under the prior, each prior alike
         weights = [masses[prior][code] / n_draws / len(masses) for prior, code in known]
 

@@ -257,8 +257,7 @@ def of_records(masks: Masks, weights: Floats | None) -> Indices:
     Records that are in all subsets or in none are left out, if `weights` says that
     these are all subsets there are.
     """
-    codes: Indices = masks.astype(np.int8)
-    return codes if weights is None else _uncertain(codes, weights)
+    return _uncertain(masks.astype(np.int8), weights)
 
 
 def of_groups(masks: Masks, weights: Floats | None, groups: Indices) -> Indices:
@@ -267,8 +266,7 @@ def of_groups(masks: Masks, weights: Floats | None, groups: Indices) -> Indices:
     for group in np.unique(groups):
         mine = np.packbits(masks[:, groups == group], axis=1)
         columns.append(np.unique(mine, axis=0, return_inverse=True)[1].reshape(-1))
-    codes: Indices = np.column_stack(columns)
-    return codes if weights is None else _uncertain(codes, weights)
+    return _uncertain(np.column_stack(columns), weights)
 
 
 def of_function(
@@ -283,8 +281,7 @@ def of_function(
         columns = [_codes(column) for column in zip(*rows, strict=True)]
     except TypeError:
         raise scenario_error("subsample.groups_labels_not_hashable") from None
-    codes: Indices = np.column_stack(columns)
-    return codes if weights is None else _uncertain(codes, weights)
+    return _uncertain(np.column_stack(columns), weights)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -299,8 +296,10 @@ def _codes(labels: tuple[Any, ...]) -> Indices:
     return np.array([known.setdefault(label, len(known)) for label in labels])
 
 
-def _uncertain(codes: Indices, weights: Floats) -> Indices:
-    """Those columns that have more than one value with positive probability."""
+def _uncertain(codes: Indices, weights: Floats | None) -> Indices:
+    """Those columns that have more than one value with positive probability, or all."""
+    if weights is None:
+        return codes
     possible = codes[weights > 0]
     kept: Indices = codes[:, np.any(possible != possible[0], axis=0)]
     if not kept.shape[1]:
@@ -455,8 +454,7 @@ class BoundSubsample(BoundScenario, of=SubsampleScenario):
                 yield what, *_taken(self.X, self.y, mask)
 
         def find() -> Floats:
-            options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
-            found = run_tables(release, tables(), n_runs, **options)
+            found = run_tables(release, tables(), n_runs, scenario)
             # threads may add up in any order: that much is no chance
             slack = 1e-9 * np.abs(found[0]).max(initial=0)
             if again and not np.allclose(found[0], found[-1], rtol=1e-6, atol=slack):

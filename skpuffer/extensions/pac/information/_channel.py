@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
+from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.draws import noise_generator
@@ -87,8 +88,7 @@ class MixtureChannel:
     def _log_joint(self, bank: Bank) -> Iterator[tuple[slice, Indices, Floats]]:
         """Log likelihoods under the distinct outputs, so many draws as fit."""
         size = max(1, _ENTRIES // len(self._weights))
-        for start in range(0, len(bank), size):
-            rows = slice(start, min(start + size, len(bank)))
+        for rows in gen_batches(len(bank), size):
             index = bank.index[rows]
             yield rows, index, self._kernel.log_likelihood(index, bank.normals[rows])
 

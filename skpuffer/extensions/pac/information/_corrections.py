@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import logsumexp, ndtr, ndtri
+from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
@@ -384,8 +385,7 @@ def _squared_distance(means: Floats, masses: Floats, deviation: float) -> float:
     measure = (masses[:, None] * (rule / rule.sum())).ravel()
     total = 0.0
     size = max(1, _CHUNK // len(means))
-    for start in range(0, len(points), size):
-        part = slice(start, start + size)
+    for part in gen_batches(len(points), size):
         away = (points[part, None] - means) / deviation
         low, high = ndtr(away) @ masses, ndtr(-away) @ masses
         # from whichever tail is the smaller, which has the digits

@@ -270,15 +270,7 @@ class _Search:
         if self.family == "scale":
             found = objective.scaled(self.filled, 1e-9 if exact else 1e-4)
             return found, {"waterfill": found.cost}
-        shapes = dict(
-            starting_shapes(
-                kinds,
-                self.filled,
-                self.basis,
-                objective.leakage.priors,
-                objective.budget,
-            )
-        )
+        shapes = dict(starting_shapes(kinds, self.filled, self.basis, objective))
         costs: dict[str, float] = {}
         if len(shapes) > 1 and _work(objective.leakage) > _SCREENED:
             # from few draws, all starts; from all draws, the best of them
@@ -312,10 +304,8 @@ class _Search:
     ) -> Candidate:
         if self.solver == "sgd":
             shape = augmented_lagrangian(objective, shape, self.rng, self._kept)
-        found = objective.scaled(shape, tolerance)
-        return (
-            found if self.solver == "sgd" else self._fixed(objective, found, tolerance)
-        )
+            return objective.scaled(shape, tolerance)
+        return self._fixed(objective, objective.scaled(shape, tolerance), tolerance)
 
     def _kept(self, matrix: Floats) -> Floats:
         """A matrix, or what of it the family knows."""
@@ -481,8 +471,7 @@ def starting_shapes(
     kinds: Sequence[str],
     filled: Floats,
     basis: Floats,
-    priors: Sequence[Atoms],
-    budget: float,
+    objective: Objective,
 ) -> Iterator[tuple[str, Floats]]:
     """Yield names in `kinds` with their shapes of noise (d, d).
 
@@ -497,14 +486,12 @@ def starting_shapes(
     if "inverse" in kinds and len(variances) > 1:
         yield "inverse", (basis * variances[::-1]) @ basis.T
     if "collapsed" in kinds:
-        for name, chosen in _affordable(basis, priors, budget):
+        for name, chosen in _affordable(basis, objective):
             kept = np.where(chosen, _COLLAPSED, 1.0)
             yield f"collapsed {name}", (basis * (variances * kept)) @ basis.T
 
 
-def _affordable(
-    basis: Floats, priors: Sequence[Atoms], budget: float
-) -> Iterator[tuple[str, Booleans]]:
+def _affordable(basis: Floats, objective: Objective) -> Iterator[tuple[str, Booleans]]:
     """Yield sets of directions whose exact release costs less than the budget.
 
     Single directions, the leading ones and the trailing ones.
@@ -512,7 +499,8 @@ def _affordable(
     d = len(basis)
 
     def cost_of(chosen: Booleans) -> float:
-        return max(a.projected_entropy(basis[:, chosen]) for a in priors)
+        directions = basis[:, chosen]
+        return max(a.projected_entropy(directions) for a in objective.leakage.priors)
 
     seen = set()
     ranks = np.arange(d)
@@ -524,7 +512,7 @@ def _affordable(
     ):
         for chosen in ends:
             key, cost = chosen.tobytes(), cost_of(chosen)
-            if cost >= budget:
+            if cost >= objective.budget:
                 if name == "single":
                     continue
                 # more of them cost more
