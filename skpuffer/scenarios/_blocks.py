@@ -1,6 +1,6 @@
 """Independent blocks of records, each with a secret of its own."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -373,6 +373,7 @@ class _BoundBlocks(BoundScenario, of=BlocksScenario):
             coupling = (
                 f"{self.context.n_records} in blocks:{coupling}" if known else None
             )
+        windows: list[Any] = [fact.window for fact in found]
         return Adjacency(
             count=worst.count,
             move=max(fact.move for fact in found),
@@ -381,7 +382,8 @@ class _BoundBlocks(BoundScenario, of=BlocksScenario):
             coupling_id=coupling,
             count_is_certain=all(fact.count_is_certain for fact in found),
             sequences=self._sequences(found),
-            window=_largest(fact.window for fact in found),
+            # none where there is one without
+            window=None if None in windows else max(windows),
             survival=self._survival([fact.survival for fact in found]),
             **self._trust(found),
         )
@@ -471,16 +473,6 @@ class _BoundBlocks(BoundScenario, of=BlocksScenario):
                 ),
             ),
         }
-
-
-def _largest(windows: Iterable[int | None]) -> int | None:
-    """Largest of several windows; None, which is none, where there is one without."""
-    largest = 0
-    for window in windows:
-        if window is None:
-            return None
-        largest = max(largest, window)
-    return largest
 
 
 def _joined(

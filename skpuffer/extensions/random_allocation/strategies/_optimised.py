@@ -126,7 +126,22 @@ def _bands(coefficients: tuple[float, ...], n_rows: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
+class _OfColumn(ToeplitzStrategy):
+    """Base of strategies by a first column, which is zero beyond what is given."""
+
+    column: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "column", _checked(self.column))
+
+    @property
+    def is_identity(self) -> bool:  # type: ignore[override] # read, never assigned
+        """Whether noise is independent across steps, of the scale asked for."""
+        return self.column[0] == 1 and not any(self.column[1:])
+
+
+@dataclass(frozen=True)
+class Toeplitz(_OfColumn, kind="toeplitz"):
     """Banded Toeplitz strategy, by the first coefficients of its matrix C.
 
     Parameters
@@ -147,18 +162,11 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
     [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.5, 1.0]]
     """
 
-    column: tuple[float, ...]
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", _checked(self.column))
+        super().__post_init__()
         # noise that grows without end would leave no digit of the sums
         if not _is_stable(self.column):
             raise value_error("strategy.column_noise_grows")
-
-    @property
-    def is_identity(self) -> bool:  # type: ignore[override] # read, never assigned
-        """Whether noise is independent across steps, of the scale asked for."""
-        return self.column[0] == 1 and not any(self.column[1:])
 
     @property
     def bandwidth(self) -> int:
@@ -189,7 +197,7 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
 
 
 @dataclass(frozen=True)
-class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
+class InverseToeplitz(_OfColumn, kind="inverse_toeplitz"):
     """Toeplitz strategy whose inverse is banded, by the inverse's first coefficients.
 
     Parameters
@@ -205,16 +213,6 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
     >>> InverseToeplitz((1.0, -0.5)).matrix(3).tolist()
     [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.25, 0.5, 1.0]]
     """
-
-    column: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "column", _checked(self.column))
-
-    @property
-    def is_identity(self) -> bool:  # type: ignore[override] # read, never assigned
-        """Whether noise is independent across steps, of the scale asked for."""
-        return self.column[0] == 1 and not any(self.column[1:])
 
     def coefficients(self, n_steps: int) -> Floats:
         """Return the first column of C."""
