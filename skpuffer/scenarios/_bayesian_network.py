@@ -34,8 +34,6 @@ from ._base import (
 from ._facts import MaxInfluence
 from ._quilts._base import ListedQuilts
 
-__all__ = ["BayesianNetworkScenario"]
-
 
 @dataclass(frozen=True)
 class Graph:

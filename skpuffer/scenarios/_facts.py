@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ._quilts._base import QuiltChoice, Quilts
 
-__all__ = ["MaxInfluence", "OutputSamples", "RecordBelief"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSamples(Fact):

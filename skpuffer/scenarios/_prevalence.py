@@ -35,9 +35,6 @@ from ._base import (
     relabelling,
 )
 
-__all__ = ["PrevalenceScenario"]
-
-
 #: Rates of whole counts are read as such within this share of the number of records: a
 #: product of floats is a few of these off.
 _ROUNDING = 2.0**-50

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import cast
 
 import numpy as np
@@ -181,7 +180,6 @@ class SampledWorlds:
     pairs: tuple[tuple[int, int], ...]
 
 
-@singledispatch
 def moves_along(
     fact: Fact, release: QueryRelease, profile: SliceProfile, n_jobs: int | None
 ) -> Floats:
@@ -189,68 +187,39 @@ def moves_along(
 
     In the units of the release, without its `slack`.
     """
+    if isinstance(fact, OutputDistributions):
+        pairs = _unordered(fact)
+        found = sliced_distribution_distances(pairs, profile, release.units, n_jobs)
+        # times zero, an infinite distance is no move
+        return fact.scale * found if fact.scale else np.zeros_like(found)
+    if isinstance(fact, CoupledSamples):
+        # a coupling of the outputs is one of their projections
+        directions = cast(Floats, profile.directions)  # finite
+        steps = _displacements(fact, release)
+        return np.array([np.abs(each @ directions.T).max(axis=0) for each in steps])
     raise type_error("sliced.moves_unknown", fact_type=type(fact).__name__)
 
 
-@moves_along.register
-def _(
-    fact: OutputDistributions,
-    release: QueryRelease,
-    profile: SliceProfile,
-    n_jobs: int | None,
-) -> Floats:
-    found = sliced_distribution_distances(
-        _unordered(fact), profile, release.units, n_jobs
-    )
-    # times zero, an infinite distance is no move
-    return fact.scale * found if fact.scale else np.zeros_like(found)
-
-
-@moves_along.register
-def _(
-    fact: CoupledSamples,
-    release: QueryRelease,
-    profile: SliceProfile,
-    n_jobs: int | None,
-) -> Floats:
-    # a coupling of the outputs is one of their projections
-    directions = profile.directions
-    assert directions is not None  # finite
-    steps = _displacements(fact, release)
-    return np.array([np.abs(each @ directions.T).max(axis=0) for each in steps])
-
-
-@singledispatch
 def shift_lengths(fact: Fact, release: QueryRelease) -> Floats | None:
     """Return the lengths (n_pairs,) of moves if each pair differs by one displacement.
 
     None if some pair is not known to.
     """
+    if isinstance(fact, OutputDistributions):
+        pairs = _unordered(fact)
+        if not all(_is_shift(u, v) for u, v in pairs):
+            return None
+        if not fact.scale:
+            return np.zeros(len(pairs))
+        units, scale = release.units, abs(fact.scale)
+        lengths = [cached_distribution_distance(*pair, 2.0, units) for pair in pairs]
+        return np.array([scale * length for length in lengths])
+    if isinstance(fact, CoupledSamples):
+        steps = _displacements(fact, release)
+        # one and the same displacement in all draws
+        if not any(np.ptp(each, axis=0).any() for each in steps):
+            return np.array([np.linalg.norm(each[0]) for each in steps])
     return None
-
-
-@shift_lengths.register
-def _(fact: OutputDistributions, release: QueryRelease) -> Floats | None:
-    pairs = _unordered(fact)
-    if not all(_is_shift(u, v) for u, v in pairs):
-        return None
-    return np.array(
-        [
-            abs(fact.scale) * cached_distribution_distance(u, v, 2.0, release.units)
-            if fact.scale
-            else 0.0
-            for u, v in pairs
-        ]
-    )
-
-
-@shift_lengths.register
-def _(fact: CoupledSamples, release: QueryRelease) -> Floats | None:
-    steps = _displacements(fact, release)
-    # one and the same displacement in all draws
-    if any(np.ptp(each, axis=0).any() for each in steps):
-        return None
-    return np.array([np.linalg.norm(each[0]) for each in steps])
 
 
 def sampled_worlds(fact: Fact) -> SampledWorlds | None:

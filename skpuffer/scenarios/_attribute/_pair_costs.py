@@ -1,7 +1,6 @@
 """How far a release moves when a record becomes another one of some records."""
 
 import math
-from functools import singledispatch
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +12,10 @@ from skpuffer.kernel.queries import QueryRelease
 from skpuffer.kernel.releases import Release
 from skpuffer.kernel.sampling import FullBatchSampling
 
-__all__ = ["pair_costs"]
-
 # What rounding may take off a distance.
 _DIGITS = 1e-12
 
 
-@singledispatch
 def pair_costs(
     release: Release, X: ArrayLike, y: ArrayLike | None, norm: float
 ) -> Floats | None:
@@ -27,11 +23,18 @@ def pair_costs(
 
     Costs are shares of how far any record moves it, whatever was released before.
     """
-    return None
+    if isinstance(release, QueryRelease):
+        return _of_query(release, X, y, norm)
+    # of a batch that is drawn the records' own chance is worth more
+    if not isinstance(release, GradientRelease) or norm != 2 or release.record is None:
+        return None
+    if type(release.sampling) is not FullBatchSampling:
+        return None
+    costs: Floats = release.record.pair_costs(X, y, release)
+    return np.minimum(costs / (2 * release.total_clip_norm), 1.0)
 
 
-@pair_costs.register
-def _(
+def _of_query(
     release: QueryRelease, X: ArrayLike, y: ArrayLike | None, norm: float
 ) -> Floats | None:
     most = release.record_move(math.inf, norm, "replace") + release.total_slack(norm)
@@ -50,16 +53,3 @@ def _(
         # nothing of a record is read but its contribution
         moves = np.where(lengths == 0, 0.0, moves + release.total_slack(norm))
     return squareform(np.minimum(moves / most * (1 + _DIGITS), 1.0))
-
-
-@pair_costs.register
-def _(
-    release: GradientRelease, X: ArrayLike, y: ArrayLike | None, norm: float
-) -> Floats | None:
-    # of a batch that is drawn the records' own chance is worth more
-    if release.record is None or norm != 2:
-        return None
-    if type(release.sampling) is not FullBatchSampling:
-        return None
-    costs: Floats = release.record.pair_costs(X, y, release)
-    return np.minimum(costs / (2 * release.total_clip_norm), 1.0)
