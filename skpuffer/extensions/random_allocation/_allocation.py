@@ -274,12 +274,12 @@ def _bins(steps: AllocationSteps) -> Statement:
 
 def _bounds(certificate: Claim) -> tuple[Statement, ...]:
     """Name the bound in each direction, where the composition does not."""
-    if not isinstance(certificate.curve, PrivacyLossCurve):
+    curve = certificate.curve
+    if not isinstance(curve, PrivacyLossCurve) or all(
+        isinstance(pair, CorrelatedAllocationPair) for pair, _ in curve.steps
+    ):
         return ()
-    pairs: list[Any] = [pair for pair, _ in certificate.curve.steps]
-    if not all(isinstance(pair, CorrelatedAllocationPair) for pair in pairs):
-        return (Statement("assume.bound_of_each_direction", exact=_EXACT),)
-    return ()
+    return (Statement("assume.bound_of_each_direction", exact=_EXACT),)
 
 
 def _noise(steps: AllocationSteps, noise: Noise) -> tuple[Statement, ...]:
@@ -293,8 +293,6 @@ def _noise(steps: AllocationSteps, noise: Noise) -> tuple[Statement, ...]:
 
 
 _SOURCE = Statement("source.gaussian_mixtures_per_bin")
-
-_ACCOUNTED = (BallsInBinsSampling, FreshBinsSampling, FullBatchSampling)
 
 #: Strategies that do to the noise what they say of their matrix.
 _STRATEGIES = (Toeplitz, InverseToeplitz, BufferedToeplitz, BandedRows, PrefixSumTree)
@@ -312,7 +310,7 @@ def check_correlated(release: GradientRelease) -> None:
     """Refuse a run whose noise is correlated in a way that has no account."""
     scheme = release.sampling
     # by exact type: what a subclass does with its bins is not known
-    if type(scheme) not in _ACCOUNTED:
+    if type(scheme) not in _BINS:
         raise unsupported_error("correlation.sampling_scheme_unfit", scheme=str(scheme))
     strategy = release.noise_correlation
     each = strategy.strategy if type(strategy) is Restarted else strategy

@@ -285,11 +285,7 @@ class RenyiInfluence:
         possible = possible.reshape(distributions.shape)
         _, k, v = distributions.shape
         step = max(1, _BLOCK // (k * k * v))
-        parts = [
-            self._block(distributions[at : at + step], possible[at : at + step])
-            for at in range(0, len(distributions), step)
-        ]
-        found = np.concatenate(parts) if parts else np.zeros((0, k, k))
+        found = _in_blocks(self._block, step, k, distributions, possible)
         return found.reshape(*shape, k, k)
 
     def _block(self, distributions: Floats, possible: Booleans) -> Floats:
@@ -363,18 +359,13 @@ class VariationInfluence:
         first, second = np.broadcast_arrays(first, second)
         shape, k = first.shape[:-2], first.shape[-2]
         first, second = first.reshape(-1, k, k), second.reshape(-1, k, k)
+
+        def joined(first: Floats, second: Floats) -> Floats:
+            outer = first[:, :, :, None] * second[:, :, None, :]
+            return self.one(outer.reshape(-1, k, k * k))
+
         step = max(1, _BLOCK // k**4)
-        parts = [
-            self.one(
-                (
-                    first[at : at + step, :, :, None]
-                    * second[at : at + step, :, None, :]
-                ).reshape(-1, k, k * k)
-            )
-            for at in range(0, len(first), step)
-        ]
-        found = np.concatenate(parts) if parts else np.zeros((0, k, k))
-        return found.reshape(*shape, k, k)
+        return _in_blocks(joined, step, k, first, second).reshape(*shape, k, k)
 
     def error(
         self, n_states: int, steps: int | Indices, drift: float = 0.0
@@ -382,6 +373,13 @@ class VariationInfluence:
         """Bound of the numerical error of a total variation."""
         # masses are off by r p and r q, so half of the sum of |p - q| by r; twice that
         return 2 * (relative_error(n_states, steps) + drift)
+
+
+def _in_blocks(make: Callable[..., Floats], step: int, k: int, *tables: Any) -> Floats:
+    """Matrices (n, k, k) made of blocks of tables, which bounds the memory."""
+    starts = range(0, len(tables[0]), step)
+    parts = [make(*(table[at : at + step] for table in tables)) for at in starts]
+    return np.concatenate(parts) if parts else np.zeros((0, k, k))
 
 
 #: A measure of influence: of tables, and of their rows.
