@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from skpuffer.distributions._weak_cache import share_life
 from skpuffer.exceptions import (
@@ -666,14 +666,7 @@ class RecordScenario(Scenario):
 
     def of_sizes(self, largest: int) -> "RecordScenario":
         """Return the scenario of units of public sizes, once these are known."""
-        return RecordScenario(
-            self.k,
-            self.relation,
-            unit=self.unit,
-            max_rows=largest,
-            sizes=self.sizes,
-            size=self.size,
-        )
+        return clone(self).set_params(max_rows=largest)
 
     def check(self) -> None:
         """Check the parameters; see the class."""

@@ -118,13 +118,8 @@ def entropy_bound(
     if draws.min() < -1e-9 or draws.max() > largest + 1e-9:
         raise value_error("pac.entropies_out_of_range")
     left = mean_lower_bound(draws, 0.0, largest, gamma, method)
-    return InformationBound(
-        upper=max(0.0, entropy - left),
-        estimate=entropy - float(draws.mean()),
-        gamma=float(gamma),
-        method=method,
-        n_draws=len(draws),
-    )
+    upper, estimate = max(0.0, entropy - left), entropy - float(draws.mean())
+    return InformationBound(upper, estimate, float(gamma), method, len(draws))
 
 
 def density_bound(
@@ -192,13 +187,8 @@ def density_bound(
         raise value_error("pac.largest_below_log_ratio")
     draws = np.maximum(ratios.reshape(len(ratios), -1), -floor).mean(axis=1)
     upper = mean_upper_bound(draws, -floor, largest, gamma, method)
-    return InformationBound(
-        upper=max(0.0, upper),
-        estimate=float(draws.mean()),
-        gamma=float(gamma),
-        method=method,
-        n_draws=len(draws),
-    )
+    upper, estimate = max(0.0, upper), float(draws.mean())
+    return InformationBound(upper, estimate, float(gamma), method, len(draws))
 
 
 def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
