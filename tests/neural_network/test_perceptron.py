@@ -143,6 +143,27 @@ def test_records_without_a_label_teach_nothing(n_classes):
         np.testing.assert_allclose(one, two, atol=1e-9)
 
 
+@pytest.mark.parametrize("clip_by", ["all", "layer"])
+def test_weights_of_classes_and_of_records_are_multiplied(clip_by):
+    X, y = table()
+    w = np.random.default_rng(1).uniform(0.2, 2, len(y))
+    labels = y.astype(object)
+    labels[::5] = None
+    model = PrivateMLPClassifier(
+        accountant=NO_NOISE,
+        classes=[0, 1],
+        clip_by=clip_by,
+        weight_bounds=(0, 3),
+        training=Training(clip_norm=5.0, learning_rate=0.5, n_steps=5),
+        random_state=0,
+    )
+    both = clone(model).set_params(class_weight={0: 1.0, 1: 0.25})
+    both.fit(X, labels, sample_weight=w)
+    model.fit(X, labels, sample_weight=w * np.where(y == 1, 0.25, 1.0))
+    for one, other in zip(model.coefs_, both.coefs_, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
 def test_the_unit_of_the_data_does_not_matter():
     X, y = table()
     make = PrivateMLPClassifier(training=Training(n_steps=5), random_state=0)
