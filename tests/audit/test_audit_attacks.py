@@ -297,6 +297,25 @@ def test_likelihood_ratios_by_other_models_and_with_their_own_variances():
     assert attacked(LinearRegression(), X, y, n_shadows=64, **options).auc > 0.55
 
 
+@pytest.mark.parametrize("n_members", [30, 60, 90])
+def test_shadow_models_learn_from_as_many_records_as_the_model(n_members):
+    fitted = []
+
+    class Counted(LinearRegression):
+        def fit(self, X, y):
+            fitted.append(len(X))
+            return super().fit(X, y)
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), rng.normal(size=120)
+    model = Counted().fit(X[:n_members], y[:n_members])
+    fitted.clear()
+    parts = X[:n_members], y[:n_members], X[n_members:], y[n_members:]
+    membership_attack(model, *parts, score="lira", n_shadows=8, random_state=0)
+    assert len(fitted) == 8
+    assert np.mean(fitted) == pytest.approx(n_members)
+
+
 def test_shadow_models_have_noise_of_their_own():
     X, y = table(100, 3)
     parts = halves(X, y)

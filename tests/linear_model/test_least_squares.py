@@ -117,6 +117,22 @@ def test_without_noise_it_is_scikit_learns(fit_intercept):
         np.testing.assert_allclose(model.r_squared_, other.score(X, y), atol=1e-4)
 
 
+@pytest.mark.parametrize("size", ["public", "private"])
+def test_records_without_a_target_are_not_counted_where_no_number_is_missing(size):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(-1, 1, 500)})
+    y = pd.Series(1 + X.x + rng.normal(0, 0.1, 500), name="y")
+    y[::3] = np.nan
+    book = Schema({"x": Number(-1, 1, missing=False), "y": (-4, 4)}, target="y")
+    found = PrivateLinearRegression(RecordScenario(size=size), LARGE, schema=book)
+    found.fit(X, y)
+    known = y.notna()
+    twin = LinearRegression().fit(X[known], y[known])
+    assert found.n_complete_ == pytest.approx(known.sum(), abs=0.5)
+    np.testing.assert_allclose(found.coef_, twin.coef_, atol=1e-2)
+    assert found.intercept_ == pytest.approx(twin.intercept_, abs=1e-2)
+
+
 def test_a_missing_number_is_predicted_from_the_mean():
     table = people(4000)
     X = table.drop(columns="pay")
