@@ -161,6 +161,9 @@ def test_the_event_of_an_approximate_renyi_promise_is_counted():
     assert largest_tpr(with_event, 0.0) == pytest.approx(
         largest_tpr(without, 0.0) + 0.05
     )
+    for epsilon in (0.0, 0.2, 1.0):
+        more = allowed_delta(with_event, epsilon) - allowed_delta(without, epsilon)
+        assert more == pytest.approx(0.05)
     # a pure promise on an event
     options["alpha"] = math.inf
     roc = allowed_roc(promise(**options, delta=0.05, event_delta=0.05))

@@ -86,6 +86,20 @@ def test_records_with_gaps_are_no_part_of_a_private_number(engine):
     np.testing.assert_allclose(found.covariance_, complete.cov(), atol=1)
 
 
+@pytest.mark.parametrize("size", ["public", "private"])
+def test_weights_below_the_largest_count_beside_gaps(size):
+    table = made_table(1, 0.3, n=1000)[["x", "y"]]
+    w = np.random.default_rng(0).integers(0, 3, 1000)
+    book = BOOK.select(["x", "y"])
+    found = PrivateCovariance(
+        RecordScenario(size=size), EXACT, weight_bounds=(0, 4), schema=book
+    ).fit(table, sample_weight=w)
+    repeated = table.loc[np.repeat(np.arange(1000), w)].dropna()
+    assert found.n_complete_ == pytest.approx(len(repeated), abs=1)
+    np.testing.assert_allclose(found.mean_, repeated.mean(), atol=0.1)
+    np.testing.assert_allclose(found.covariance_, repeated.cov(), rtol=0.02)
+
+
 def test_arrays_by_bounds_without_gaps():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (2000, 3)) @ rng.uniform(-1, 1, (3, 3))
