@@ -93,7 +93,7 @@ def lines_of_code(path):
 
 def test_the_kernel_can_be_read_in_a_day():
     assert len(KERNEL) <= 30
-    assert sum(len(lines_of_code(path)) for path in KERNEL) <= 5_130
+    assert sum(len(lines_of_code(path)) for path in KERNEL) <= 5_250
 
 
 @pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError, Statement
+from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy_loss import (
     BestRunCurve,
     GaussianCurve,
     RandomRuns,
     compose_curves,
 )
-from skpuffer.privacy_loss._composed_curves import WorstCurve
 from skpuffer.privacy_loss._overlap import OverlapCurve
 
 from ._compose import promise_of

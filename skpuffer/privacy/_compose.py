@@ -5,16 +5,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError, Statement, value_error
+from skpuffer.kernel.composed_curves import (
+    RepeatedCurve,
+    SymmetricPair,
+    compose_curves,
+)
 from skpuffer.kernel.curves import ComposedPair, Events, PrivacyCurve
 from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_count, check_order
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._composed_curves import (
-    RepeatedCurve,
-    SymmetricPair,
-    compose_curves,
-)
 from skpuffer.privacy_loss._overlap import (
     OverlapCurve,
     PairwiseOverlapCurve,

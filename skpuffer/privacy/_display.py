@@ -11,8 +11,8 @@ import numpy as np
 
 from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.information import dp_equivalent, posterior_success
+from skpuffer.kernel.composed_curves import compose_curves
 from skpuffer.kernel.notions import SLICED, Notion
-from skpuffer.privacy_loss._composed_curves import compose_curves
 from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlapCurve
 
 from ._robustness import plain_privacy

@@ -10,6 +10,7 @@ from skpuffer.extensions.sliced import (
 )
 from skpuffer.kernel.composed_curves import CountLawCurve as CountLawCurve
 from skpuffer.kernel.composed_curves import RenyiCurve as RenyiCurve
+from skpuffer.kernel.composed_curves import compose_curves as compose_curves
 from skpuffer.kernel.curves import GaussianCurve as GaussianCurve
 from skpuffer.kernel.curves import renyi_to_approximate as renyi_to_approximate
 from skpuffer.kernel.curves import renyi_to_delta as renyi_to_delta
@@ -27,7 +28,6 @@ from skpuffer.kernel.pairs import SubsetPair as SubsetPair
 from skpuffer.kernel.poisson_groups import GaussianPoissonGroup as GaussianPoissonGroup
 from skpuffer.kernel.poisson_groups import GaussianPoissonPair as GaussianPoissonPair
 
-from ._composed_curves import compose_curves as compose_curves
 from ._conversions import (
     approximate_renyi_to_approximate as approximate_renyi_to_approximate,
 )

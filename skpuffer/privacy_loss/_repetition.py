@@ -11,12 +11,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import value_error
+from skpuffer.kernel.composed_curves import costs_at
 from skpuffer.kernel.curves import PrivacyCurve, renyi_to_approximate, renyi_to_delta
 from skpuffer.kernel.distribution import ORDERS
 from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
 from skpuffer.kernel.plain import Plain
-
-from ._composed_curves import costs_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from skpuffer.accountants._additive._couplings import (
     CouplingCurve,
     GaussianMoves,
 )
-from skpuffer.kernel.composed_curves import CountLawCurve
+from skpuffer.kernel.composed_curves import CountLawCurve, RepeatedCurve, WorstCurve
 from skpuffer.kernel.pairs import (
     MovedPair,
     ReplacePoissonPair,
@@ -42,7 +42,6 @@ from skpuffer.privacy_loss import (
     RandomRuns,
     RenyiCurve,
 )
-from skpuffer.privacy_loss._composed_curves import RepeatedCurve, WorstCurve
 from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlapCurve
 from skpuffer.privacy_loss._overlap._kinds import (
     FiniteOverlap,

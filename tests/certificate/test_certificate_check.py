@@ -22,10 +22,10 @@ from skpuffer.certificate._rules import findings_of
 from skpuffer.certificate._structure import CertificateFileError, check_structure
 from skpuffer.exceptions import stated
 from skpuffer.kernel import plain as _plain
+from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy import Certificate
 from skpuffer.privacy._written import digest_of_plain
 from skpuffer.privacy_loss import BestRunCurve, GaussianCurve, RandomRuns
-from skpuffer.privacy_loss._composed_curves import WorstCurve
 from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.privacy_loss._overlap._kinds import OddsOverlap
 from skpuffer.releases import GradientRelease

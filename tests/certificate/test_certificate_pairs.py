@@ -10,6 +10,7 @@ from scipy import integrate, stats
 from skpuffer.certificate._curves import alternatives, recomputed
 from skpuffer.certificate._pairs import pairs_of, renyi_of
 from skpuffer.certificate._structure import composed_delta, composed_epsilon
+from skpuffer.kernel.composed_curves import SymmetricPair
 from skpuffer.kernel.distribution import _directions
 from skpuffer.kernel.pairs import ReplacePoissonPair, SubsetGroupPair, renyi_of_pair
 from skpuffer.kernel.poisson_groups import GaussianPoissonPair
@@ -22,7 +23,6 @@ from skpuffer.privacy_loss import (
     ShiftPair,
     SubsetPair,
 )
-from skpuffer.privacy_loss._composed_curves import SymmetricPair
 
 from .test_certificate_costs import MU, SYMMETRIC, batch, moved
 from .test_certificate_rules import gaussian, losses, normal_delta, pair, shifted

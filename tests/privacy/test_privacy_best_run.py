@@ -14,6 +14,7 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.exceptions import CompositionError, stated
+from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy import Certificate, compose
 from skpuffer.privacy._best_run import (
     Trial,
@@ -22,7 +23,6 @@ from skpuffer.privacy._best_run import (
     one_trial,
 )
 from skpuffer.privacy_loss import BestRunCurve, GaussianCurve, RandomRuns
-from skpuffer.privacy_loss._composed_curves import WorstCurve
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,

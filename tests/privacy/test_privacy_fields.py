@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from skpuffer.exceptions import CompositionError, Statement, stated
+from skpuffer.kernel.composed_curves import RepeatedCurve, SymmetricPair
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information, parallel
 from skpuffer.privacy._compose import _without_belief, repeated
 from skpuffer.privacy._information import NOT_ADAPTIVE
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
-from skpuffer.privacy_loss._composed_curves import RepeatedCurve, SymmetricPair
 from skpuffer.privacy_loss._overlap import OverlapCurve, finite_overlap
 from tests.refused import codes_of, refused, says
 

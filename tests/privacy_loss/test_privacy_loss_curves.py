@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.composed_curves import CountLawCurve
+from skpuffer.kernel.composed_curves import (
+    CountLawCurve,
+    RepeatedCurve,
+    SymmetricPair,
+    WorstCurve,
+    costs_at,
+)
 from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy_loss import (
@@ -20,12 +26,6 @@ from skpuffer.privacy_loss import (
     PurePair,
     RenyiCurve,
     compose_curves,
-)
-from skpuffer.privacy_loss._composed_curves import (
-    RepeatedCurve,
-    SymmetricPair,
-    WorstCurve,
-    costs_at,
 )
 from skpuffer.privacy_loss._lower_bounds import account
 from skpuffer.releases import GradientRelease

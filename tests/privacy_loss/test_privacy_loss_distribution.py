@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from skpuffer.kernel import loss_grid
+from skpuffer.kernel.composed_curves import SymmetricPair
 from skpuffer.kernel.distribution import TOLERANCE
 from skpuffer.kernel.loss_grid import (
     GridTooLargeError,
@@ -35,7 +36,6 @@ from skpuffer.privacy_loss import (
     compose_curves,
     renyi_divergence,
 )
-from skpuffer.privacy_loss._composed_curves import SymmetricPair
 from skpuffer.privacy_loss._lower_bounds import account, lower_grid
 from tests.refused import refused
 

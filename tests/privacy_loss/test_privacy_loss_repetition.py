@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import geom, logser, nbinom, norm, poisson
 
+from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy._written import from_plain
 from skpuffer.privacy_loss import (
     BestRunCurve,
@@ -25,7 +26,6 @@ from skpuffer.privacy_loss import (
     RenyiCurve,
     compose_curves,
 )
-from skpuffer.privacy_loss._composed_curves import WorstCurve
 from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.privacy_loss._overlap._kinds import finite_overlap
 from skpuffer.privacy_loss._repetition import _largest, _least_of_lines

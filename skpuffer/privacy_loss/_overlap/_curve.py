@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.kernel.curves import BeliefCurve, PrivacyCurve
 from skpuffer.kernel.noise import smallest_argument
 from skpuffer.kernel.numbers import check_non_negative, check_real
 from skpuffer.kernel.plain import Plain
-from skpuffer.privacy_loss._composed_curves import WorstCurve
 
 from ._kinds import DIGITS, FARTHEST, Overlap, WorstOverlap
 

@@ -16,11 +16,11 @@ from skpuffer.extensions.sliced._costs import (
     MeanSquareCurve,
     ShiftedSphereCurve,
 )
+from skpuffer.kernel.composed_curves import SymmetricPair
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, Notion, compose, parallel
 from skpuffer.privacy._information import SLICED
 from skpuffer.privacy_loss import GaussianCurve, renyi_to_approximate
-from skpuffer.privacy_loss._composed_curves import SymmetricPair
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.transport import SliceProfile
