@@ -460,3 +460,24 @@ def test_predictions_follow_constraints_whatever_interacts(constraints, interact
             row = {other: rng.choice(grid) for other, grid in grids.items()}
             made = pd.DataFrame({**row, name: grids[name]})[["a", "b", "g"]]
             assert np.all(direction * np.diff(model.predict(made)) >= -1e-9)
+
+
+@pytest.mark.parametrize("kind", [PrivateAdditiveClassifier, PrivateAdditiveRegressor])
+def test_three_records_of_a_third_of_the_largest_weight_are_planned_as_one(kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 2))
+    y = (X[:, 0] > 0).astype(int if kind is PrivateAdditiveClassifier else float)
+    of_target = {"classes": [0, 1]} if y.dtype == int else {"target_bounds": (0, 1)}
+    model = kind(accountant=LOOSE, bounds=(-1, 1), n_bins=4, n_rounds=20, **of_target)
+    one = clone(model).fit(X, y)
+    model.set_params(weight_bounds=(0, 3))
+    three = model.fit(
+        np.tile(X, (3, 1)), np.tile(y, 3), sample_weight=np.ones(3 * len(y))
+    )
+    for name, shape in one.shape_functions_.items():
+        np.testing.assert_allclose(
+            three.shape_functions_[name].standard_errors,
+            shape.standard_errors,
+            rtol=0.2,
+            err_msg=name,
+        )
