@@ -70,14 +70,14 @@ _EXTENSIONS_EVERY = 40
 
 #: Of the cases of one test, a run of everything takes so many, others for each commit.
 #: A run of paths takes all, and so does the CI at night.
-_MOST_CASES = 10
+_MOST_CASES = 6
 
 #: What a case of a test takes in seconds, where it is much; `python -m
 #: tests.tools.dear_tests` writes the file.
 DEAR = Path(__file__).with_name("dear_tests.txt")
 
 #: Of tests whose cases take so many seconds, it takes this share.
-_DEAR_FROM, _DEAR_EVERY = 0.25, 3
+_DEAR_FROM, _DEAR_EVERY = 0.25, 5
 
 
 def _is_of_extension(item):
