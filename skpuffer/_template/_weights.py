@@ -56,6 +56,13 @@ class Weighting:
         return tuple(found)
 
 
+def hides_any_record(scenario: Scenario) -> bool:
+    """Whether noise for any records covers all that is secret."""
+    # a block of records is moved one record after the other
+    inner = getattr(scenario, "scenario", scenario)
+    return isinstance(inner, RecordScenario) and scenario.any_records
+
+
 def check_weight_bounds(bounds: Any, scenario: Scenario) -> None:
     """Check the parameter, and that noise for any record covers all that is secret."""
     try:
@@ -65,9 +72,7 @@ def check_weight_bounds(bounds: Any, scenario: Scenario) -> None:
     right = pair.shape == (2,) and bool(np.all(np.isfinite(pair)))
     if not right or not (0 <= pair[0] <= pair[1] and pair[1] > 0):
         raise value_error("weights.bounds_invalid", bounds=bounds)
-    # a block of records is moved one record after the other
-    inner = getattr(scenario, "scenario", scenario)
-    if not (isinstance(inner, RecordScenario) and scenario.any_records):
+    if not hides_any_record(scenario):
         raise unsupported_error(
             "weights.scenario_without", scenario_type=type(scenario).__name__
         )

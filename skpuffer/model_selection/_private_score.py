@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +14,14 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from skpuffer._template._weights import hides_any_record
 from skpuffer.exceptions import Statement, type_error, unsupported_error, value_error
 from skpuffer.scenarios import RecordScenario
 from skpuffer.schema import Category, Number, Schema
-from skpuffer.schema._cells import MISSING, level_places
+from skpuffer.schema._cells import MISSING, level_places, plain_numbers
 from skpuffer.summary import PrivateSummary
 from skpuffer.summary._layout import as_list
 from skpuffer.utils._reading import (
-    as_numbers,
     is_frame,
     is_lazy,
     object_cells,
@@ -64,7 +63,7 @@ class PrivateScore(BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : classifier or regressor
         Fitted model, private or not. It must predict each record by itself.
-    scenario : Scenario, default=None
+    scenario : RecordScenario or BlocksScenario of one, default=None
         The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
         Budget and accounting, by default as of
@@ -158,7 +157,7 @@ class PrivateScore(BaseEstimator):  # type: ignore[misc]
         TypeError
             If the table is lazy.
         UnsupportedError
-            If the scenario is not of any records, but of values of columns.
+            If the scenario hides anything but records: the model may read a secret.
         ValueError
             If the model is not fitted, has no such score or fails on the table.
         """
@@ -167,7 +166,8 @@ class PrivateScore(BaseEstimator):  # type: ignore[misc]
             raise type_error("score.table_is_lazy")
         score = self._score()
         scenario: Any = self.scenario or RecordScenario()
-        if not scenario.any_records:
+        # the model may read the secret, or tell it
+        if not hides_any_record(scenario):
             kind = type(scenario).__name__
             raise unsupported_error("score.scenario_of_columns", scenario_type=kind)
         rows = read_table(X)
@@ -212,6 +212,7 @@ class PrivateScore(BaseEstimator):  # type: ignore[misc]
 
     def _worth(self, score: Score, rows: Any, target: Array) -> Array:
         """Return the score of each record, missing where it has no target."""
+        codes: Any
         model = self.estimator
         if is_classifier(model):
             codes = level_places(list(model.classes_), target)
@@ -219,8 +220,8 @@ class PrivateScore(BaseEstimator):  # type: ignore[misc]
             # any other label is one that no prediction meets
             codes = np.maximum(codes, -1)
         else:
-            where = partial(Statement, "target.subject_parameter_y")
-            codes = np.asarray(as_numbers(target, where), dtype=float)
+            # what is no number is a gap, whatever stands beside it
+            codes = plain_numbers(Number(*score.bounds), target)  # type: ignore[misc]
             missing = ~np.isfinite(codes)
             codes = np.where(missing, 0.0, codes)
         if is_frame(rows) and not hasattr(model, "feature_names_in_"):

@@ -13,12 +13,18 @@ from sklearn.metrics import brier_score_loss, get_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants import OverlapAmplification, PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogit
 from skpuffer.model_selection import PrivateScore
-from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BlocksScenario,
+    BoundedOdds,
+    DependenceScenario,
+    RecordScenario,
+)
 from skpuffer.schema import Category, Number, Schema
 from tests.engines import lazy_frame
 from tests.refused import refused
@@ -235,10 +241,41 @@ def test_what_is_not_there_is_refused():
         PrivateScore(MODEL).to_frame()
 
 
-def test_a_scenario_of_other_columns_is_refused():
-    prior, _ = people(300, seed=9)
-    scenario = AttributeScenario(
-        "sex", level="record", prior=prior[["sex", "a"]], prior_as="support"
-    )
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        AttributeScenario("sex", prior=people(300, seed=9)[0], prior_as="support"),
+        AttributeScenario("sex", prior=BoundedOdds(4.0)),
+        BlocksScenario(AttributeScenario("sex", prior=BoundedOdds(4.0)), sizes=2),
+        DependenceScenario(0.1),
+    ],
+)
+def test_a_model_that_may_read_the_secret_is_not_scored(scenario):
+    coded = TABLE.assign(sex=(TABLE.sex == "F") * 1.0)
+    model = LogisticRegression().fit(coded[["a", "sex"]], coded.sex)
+    accountant = OverlapAmplification(epsilon=0.1, delta=1e-5)
     with refused(UnsupportedError, "score.scenario_of_columns"):
-        PrivateScore(MODEL, scenario, PrivacyLoss(1.0)).fit(TABLE, Y)
+        PrivateScore(model, scenario, accountant).fit(coded, coded.sex)
+
+
+@pytest.mark.parametrize("cell", ["n/a", pd.NaT, 1j, 10**400, [1], "7"])
+@pytest.mark.parametrize("model, y", [(LINE, NUMBERS), (BARE, Y)])
+def test_one_odd_target_changes_no_other_record(model, y, cell):
+    X, bounds = FEATURES.to_numpy(), (-12.0, 12.0)
+    odd = y.astype(object)
+    odd[5] = cell
+    score = PrivateScore(model, accountant=EXACT, target_bounds=bounds)
+    expected = score.fit(X, y).score_
+    # by one record of 3,000
+    assert score.fit(X, odd).score_ == pytest.approx(expected, abs=0.05)
+
+
+def test_the_noise_is_what_is_stated():
+    model = PrivateScore(MODEL, accountant=PrivacyLoss(1.0, 1e-5))
+    table, y = FEATURES[:300], Y[:300]
+    drawn = [model.fit(table, y).score_ for _ in range(100)]
+    stated = model.to_frame(of="table")["std_error"].iloc[0]
+    # noise is missing, or of another scale
+    assert np.std(drawn) == pytest.approx(stated, rel=0.35)
+    # one right answer more is 1 / 300, and the noise of epsilon 1 is no less
+    assert stated > 0.9 / 300
