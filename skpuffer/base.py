@@ -148,9 +148,6 @@ def all_or_nothing(
 #: What a certificate says of any noise, which theorems take for a real number.
 FLOATING_POINT = kernel_run.FLOATING_POINT
 
-#: What a certificate says of noise that can be drawn again.
-SEEDED = Statement("assume.noise_from_seed")
-
 #: What an estimator cannot see of the steps before it.
 UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")
 

@@ -11,7 +11,7 @@ from skpuffer._template._reading import (
     SUMMED_ELSEWHERE,
 )
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
-from skpuffer.base import REFUSES_MISSING, SEEDED, UNTOUCHED_ROWS
+from skpuffer.base import REFUSES_MISSING, UNTOUCHED_ROWS
 from skpuffer.compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement
@@ -25,6 +25,7 @@ from skpuffer.kernel.run import (
     SUMS_ON_GRID,
 )
 from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.privacy._written import SEEDED
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema import Schema
 from skpuffer.summary import (

@@ -21,7 +21,6 @@ from skpuffer.accountants import (
     PrivacyLoss,
     RenyiDP,
 )
-from skpuffer.base import SEEDED
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import (
     PrivacyLeakWarning,
@@ -37,6 +36,7 @@ from skpuffer.model_selection import _base as searches
 from skpuffer.model_selection._candidates import held_out_context, read_part
 from skpuffer.naive_bayes import PrivateGaussianNB
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
+from skpuffer.privacy._written import SEEDED
 from skpuffer.scenarios import (
     AttributeScenario,
     BinnedLaw,

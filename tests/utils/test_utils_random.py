@@ -8,11 +8,11 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_validate
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.base import SEEDED
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import LedgerRefusal, SeededNoiseWarning
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.ledger import PrivacyLedger
+from skpuffer.privacy._written import SEEDED
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
 from tests.refused import refused
