@@ -337,7 +337,7 @@ class Solution:
     of_noise, of_sample : ndarray of shape (k, k)
         Covariances that the noise and the sampling of records give them.
     residual : float
-        Variance of the residuals.
+        Variance of the residuals; NaN where it drowns in noise.
     explained : float
         Share of the variance of the target.
     resolution : float
@@ -453,7 +453,8 @@ class PrivateLinearRegression(
     intercept_std_ : float
         The same of the constant.
     residual_std_ : float
-        Noisy standard deviation of the residuals, in units of the target.
+        Noisy standard deviation of the residuals, in units of the target. NaN where it
+        drowns in noise.
     r_squared_ : float
         Noisy share of the target's variance that is explained, in [0, 1].
     n_complete_ : float
