@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from skpuffer.exceptions import CompositionError, Statement, value_error
 from skpuffer.kernel.composed_curves import (
@@ -287,7 +288,9 @@ def compose(
     # no Rényi promise is amplified
     certificates, belief = beside_beliefs(certificates, amplify=alpha is None)
     certificates = on_one_coupling(certificates)
-    _refuse_other_columns(certificates)
+    # a belief that is told apart pair by pair names all columns that are read
+    if not isinstance(belief, PairwiseOverlapCurve):
+        _refuse_other_columns(certificates)
     total = _sum_of(certificates)
     if belief is not None:
         total = amplified(total, belief)
@@ -357,8 +360,9 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
     read = [c.columns for c in certificates if c.table == first.table and c.columns]
     return replace(
         first,
-        # of one table, which has those of all
-        columns=max(read, key=len, default=None),
+        # of one table, which has those of all; the widest first
+        columns=tuple(dict.fromkeys(chain(*sorted(read, key=len, reverse=True))))
+        or None,
         # each part may fail on an event of its own: union bound
         event_delta=sum(c.event_delta for c in certificates),
         # likewise over the public samples on which a part does not hold

@@ -1,6 +1,7 @@
 """One column is secret, through every column that depends on it."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -83,9 +84,12 @@ class AttributeScenario(Scenario):
           estimate.
     pairs : 'all' or list of (value, value), default='all'
         The values that must look alike.
-    prior_as : {'sample', 'law', 'support', 'confidence'}, default=None
+    prior_as : {'cells', 'sample', 'law', 'support', 'confidence'}, default=None
         How far the prior is trusted. None is 'sample' for tables, 'law' for beliefs.
 
+        - 'cells': a record, coded by public cells that are chosen from the table's
+          rows, is distributed as in these: ``BinnedLaw(table, "auto")``. Several
+          releases of one named `table` compose.
         - 'sample': draws from an unknown distribution. The certificate is an estimate.
         - 'law': the belief is exactly the table's empirical distribution. Certified.
         - 'support': any distribution on the table's rows. Certified, at nearly the
@@ -188,7 +192,7 @@ class AttributeScenario(Scenario):
         """Check the parameters; see the class."""
         check_option(("record", "dataset"), level=self.level)
         if self.prior_as is not None:
-            check_option(tuple(DISTRIBUTION_TYPES), prior_as=self.prior_as)
+            check_option(("cells", *DISTRIBUTION_TYPES), prior_as=self.prior_as)
         check_probability(confidence=self.confidence)
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
@@ -201,6 +205,8 @@ class AttributeScenario(Scenario):
             raise scenario_error("attribute.target_not_one_column", target=self.target)
         if isinstance(self.prior, str):
             check_option(("empirical",), prior=self.prior)
+            if self.prior_as == "cells":
+                raise scenario_error("prior.cells_of_private_rows")
             return
         if self._beliefs():
             self._check_beliefs()
@@ -255,7 +261,28 @@ class AttributeScenario(Scenario):
     def _priors(self) -> list[Any]:
         """The priors as a list."""
         given: Any = self.prior
-        return list(given) if isinstance(given, list | tuple) else [given]
+        priors = list(given) if isinstance(given, list | tuple) else [given]
+        if self.prior_as != "cells" or self.needs_empirical:
+            return priors
+        kept = vars(self).get("_kept_cells")
+        if kept is None or kept[0] is not given:
+            self._kept_cells = kept = given, [self._by_cells(one) for one in priors]
+        return kept[1]
+
+    def _by_cells(self, prior: Any) -> Any:
+        """Belief in a table by cells that are chosen from its rows."""
+        if prior is None or isinstance(prior, Belief):
+            return prior
+        if callable(prior):
+            prior = prior(np.random.default_rng(int(self.random_state)))
+        shared = isinstance(prior, ReferenceTable)
+        return _law_by_cells(prior if shared else ReferenceTable(prior))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # whoever hashes a scenario must not see that it was used
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_kept_cells", None)
+        return state
 
     def _beliefs(self) -> list[Any]:
         """The priors that are declared beliefs."""
@@ -263,13 +290,13 @@ class AttributeScenario(Scenario):
 
     def _binned(self) -> BinnedLaw | None:
         """The belief by whose coding the data is read, or None."""
-        binned = [prior for prior in self._priors() if isinstance(prior, BinnedLaw)]
+        binned = [belief for belief in self._beliefs() if isinstance(belief, BinnedLaw)]
         return binned[0] if binned else None
 
     @property
     def trust(self) -> str:
         """How far the prior is trusted; see the parameter `prior_as`."""
-        if self.prior_as is not None:
+        if self.prior_as is not None and self.prior_as != "cells":
             return self.prior_as
         return "law" if self._beliefs() else "sample"
 
@@ -553,7 +580,7 @@ class AttributeScenario(Scenario):
 
     def __repr__(self) -> str:
         declared, n_priors = self._beliefs(), len(self._priors())
-        if self.needs_empirical or declared:
+        if self.needs_empirical or (declared and self.prior_as != "cells"):
             prior = repr(self.prior)
         else:
             prior = "<table>" if n_priors == 1 else f"<{n_priors} tables>"
@@ -561,11 +588,18 @@ class AttributeScenario(Scenario):
         if not isinstance(self.pairs, str):
             parts.append(f"pairs={self.pairs!r}")
         if not declared or self.prior_as is not None:
-            parts.append(f"prior_as={self.trust!r}")
+            told = self.prior_as or self.trust
+            parts.append(f"prior_as={told!r}")
         for name in ("table", "unit", "max_rows"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
         return f"AttributeScenario({', '.join(parts)})"
+
+
+# of public rows, told apart by their content; clones of a scenario ask again
+@lru_cache(maxsize=8)
+def _law_by_cells(table: ReferenceTable) -> BinnedLaw:
+    return BinnedLaw(table, "auto")
 
 
 def _not_one(names: Sequence[Hashable]) -> ScenarioError:

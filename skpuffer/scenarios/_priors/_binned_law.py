@@ -9,11 +9,12 @@ import pandas as pd
 from sklearn.metrics import pairwise_distances_argmin
 
 from skpuffer.exceptions import Statement, scenario_error
-from skpuffer.kernel.numbers import Indices
+from skpuffer.kernel.numbers import Indices, check_option
 from skpuffer.schema import Schema
 from skpuffer.utils._reading import refuse_mask
 
 from ._bounded import BoundedOdds, variation_radius
+from ._cells import chosen_cells
 from ._coding import Coding, coding_of
 from ._rows import Laws, RowBelief
 from ._tables import ordered, secret_values
@@ -58,12 +59,14 @@ class BinnedLaw(RowBelief):
     rows : data frame of shape (n_rows, n_columns)
         Public rows with the secret, and the target if the belief covers it. They are
         read once: later changes in place do not count.
-    bins : Schema, or dict of {column: int, list of numbers or list of values}, \
-            default=None
+    bins : Schema, 'auto', or dict of {column: int, list of numbers or list of \
+            values}, default=None
         A public schema whose cells are taken, as ``Number(0, 99, bins=4)``: use few
         cells. Or by column: for numbers how many bins of about equal mass or the edges
         between them, else its values, of which the first stands for undeclared ones.
-        Columns that are not named keep the values of the public rows.
+        Columns that are not named keep the values of the public rows. 'auto' chooses
+        cells from the public rows: at most 200 records are told apart, and each has
+        five public rows of every value of the secret on average.
     known : sequence of column names, default=()
         Columns of which an attacker may know any subset already. They must not be all
         that is read.
@@ -97,7 +100,7 @@ class BinnedLaw(RowBelief):
     def __init__(
         self,
         rows: Any,
-        bins: Mapping[Hashable, Any] | Schema | None = None,
+        bins: Mapping[Hashable, Any] | Schema | str | None = None,
         *,
         known: Sequence[Hashable] = (),
         rest: BoundedOdds | None = None,
@@ -110,6 +113,9 @@ class BinnedLaw(RowBelief):
     def check(self, scenario: Any = None) -> None:
         """Check the parameters; see the class."""
         bins = {} if self.bins is None else self.bins
+        if isinstance(self.bins, str):
+            check_option(("auto",), bins=self.bins)
+            bins = {}
         if not isinstance(bins, Mapping | Schema):
             raise scenario_error("prior.bins_not_dict_or_schema", bins=self.bins)
         if not self.is_named:
@@ -141,13 +147,16 @@ class BinnedLaw(RowBelief):
         table = self.table()
         frame = table.frame()
         names = self.covered(scenario)
-        coding = coding_of(frame, self.bins or {}, names)
+        secret = frame[scenario.column].to_numpy()
+        if isinstance(self.bins, str):
+            coding = chosen_cells(frame, names, pd.factorize(secret)[0])
+        else:
+            coding = coding_of(frame, self.bins or {}, names)
         codes = coding.codes(frame, names)
         atoms, which = np.unique(codes, axis=0, return_inverse=True)
         values = tuple(ordered(secret_values(table, scenario.column)))
         if len(values) < 2:
             raise scenario_error("prior.secret_one_value_only", column=scenario.column)
-        secret = frame[scenario.column].to_numpy()
         masses = np.array(
             [
                 np.bincount(which.ravel()[secret == v], minlength=len(atoms))
@@ -169,6 +178,8 @@ class BinnedLaw(RowBelief):
             for name, bins in self._counts().items()
             if isinstance(bins, int | np.integer)
         ]
+        if isinstance(self.bins, str):
+            counted = list(laws.names)
         if counted:
             raise scenario_error("prior.confidence_edges_from_rows", counted=counted)
         # a union bound over the values, each with its own number of public rows

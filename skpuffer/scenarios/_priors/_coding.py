@@ -179,11 +179,12 @@ def coding_of(
     if isinstance(bins, Schema):
         # each by itself, so that one column can be read without the others
         return Coding({n: Cells(Schema({0: bins[n]}).binning()) for n in names})
-    found = {name: _column(frame[name], bins.get(name), name) for name in names}
+    found = {name: column_coding(frame[name], bins.get(name), name) for name in names}
     return Coding(found)
 
 
-def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
+def column_coding(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
+    """Return the coding of one column of a public table; see :class:`BinnedLaw`."""
     if column.isna().any():
         raise scenario_error("prior.rows_missing_values", name=name)
     kind = column.dtype
