@@ -402,6 +402,10 @@ class Best(Accountant):
     ) -> UnsupportedError:
         """Say why no candidate will do: each reason once, with those who gave it."""
         names: dict[Statement, list[str]] = {}
+        trust = getattr(bound.scenario, "trust", None)
+        if trust == "sample" and any(reason == _ESTIMATES for _, reason in reasons):
+            # the reasons of all others would hide the one that can be mended
+            return unsupported_error("best.prior_only_a_sample", name=release.name)
         for candidate, reason in reasons:
             names.setdefault(reason, []).append(name_of(candidate))
         lines = tuple(

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from skpuffer.accountants import OverlapAmplification
-from skpuffer.exceptions import CompositionError, ScenarioError
+from skpuffer.accountants import Best, OverlapAmplification
+from skpuffer.exceptions import CompositionError, ScenarioError, UnsupportedError
 from skpuffer.privacy import compose
 from skpuffer.scenarios import AttributeScenario, BinnedLaw
 from skpuffer.summary import PrivateMean
@@ -197,3 +197,16 @@ def test_cells_from_the_rows_themselves_have_no_confidence():
     scenario = AttributeScenario("race", prior=law, prior_as="confidence")
     with refused(ScenarioError, "prior.confidence_edges_from_rows"):
         mean(["age"], scenario, table(400, 1))
+
+
+def test_a_table_of_which_nothing_is_said_is_refused_with_the_remedy():
+    public, private = table(200), table(400, 1)
+    with refused(UnsupportedError, "best.prior_only_a_sample") as caught:
+        PrivateMean(AttributeScenario("race", prior=public), Best(), bounds=BOUNDS).fit(
+            private[["age", "share"]]
+        )
+    assert len(str(caught.value)) < 400
+    # the remedy that it names is one
+    PrivateMean(scenario_of(public), Best(), bounds=BOUNDS).fit(
+        private[["age", "share"]]
+    )
